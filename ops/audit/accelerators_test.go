@@ -27,7 +27,13 @@ func TestAcceleratorsOfCyborg(t *testing.T) {
 		{"VGPU of a Cyborg that does not set its trait", profile, nil, "VGPU", nil},
 		{"FPGA", profile, []string{cyborg}, "FPGA", nil},
 		{"class of Cyborg's own", profile, []string{cyborg}, "CUSTOM_ACCELERATOR", nil},
-		{"profile and a VGPU of Nova", map[string]string{"accel:device_profile": "gpu", "resources:VGPU": "1"}, []string{cyborg}, "VGPU", []audit.Code{audit.FlavorAmountMissing}},
+		{
+			"profile and a VGPU of Nova",
+			map[string]string{"accel:device_profile": "gpu", "resources:VGPU": "1"},
+			[]string{cyborg},
+			"VGPU",
+			[]audit.Code{audit.FlavorAmountMissing},
+		},
 		{"VGPU of Nova", profile, []string{"OWNER_NOVA"}, "VGPU", []audit.Code{audit.ClassNotRequested}},
 		{"no profile", nil, nil, "VGPU", []audit.Code{audit.ClassNotRequested}},
 		// Another flavor was given to the server, with Nova's VGPUs: Cyborg's are still there.
@@ -37,7 +43,9 @@ func TestAcceleratorsOfCyborg(t *testing.T) {
 		root := cloudtest.UUID("host cn1")
 		device := cloud.Provider{
 			UUID: cloudtest.UUID("accelerator"), Name: "cn1_0000:81:00.0", Parent: root, Root: root, Traits: tc.traits,
-			Inventories: map[string]cloud.Inventory{tc.class: {Total: 4, MinUnit: 1, MaxUnit: 4, StepSize: 1, AllocationRatio: 1}},
+			Inventories: map[string]cloud.Inventory{
+				tc.class: {Total: 4, MinUnit: 1, MaxUnit: 4, StepSize: 1, AllocationRatio: 1},
+			},
 		}
 		c.Placement.Providers = append(c.Placement.Providers, device)
 		for _, name := range append([]string{tc.class}, tc.traits...) {

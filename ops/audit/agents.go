@@ -24,8 +24,10 @@ func agentDeadWithPorts(x *records, r *report) {
 		}
 		if ports > 0 {
 			r.add(Finding{
-				About: []Subject{agentSubject(a)}, Actual: fmt.Sprintf("it was last heard of at %s, and %d ports are bound on its host", a.Heartbeat, ports), Expected: "an agent that is alive",
-				Command: "openstack network agent show " + a.UUID,
+				About:    []Subject{agentSubject(a)},
+				Actual:   fmt.Sprintf("it was last heard of at %s, and %d ports are bound on its host", a.Heartbeat, ports),
+				Expected: "an agent that is alive",
+				Command:  "openstack network agent show " + a.UUID,
 			})
 		}
 	}
@@ -35,8 +37,9 @@ func agentNotSynced(x *records, r *report) {
 	for _, a := range x.Agents {
 		if a.Synced != nil && !*a.Synced && a.Report.HasBandwidths() {
 			r.add(Finding{
-				About: []Subject{agentSubject(a)}, Actual: "resources_synced is false", Expected: "true: placement has what it reports",
-				Command: "openstack network agent show " + a.UUID,
+				About: []Subject{agentSubject(a)}, Actual: "resources_synced is false",
+				Expected: "true: placement has what it reports",
+				Command:  "openstack network agent show " + a.UUID,
 			})
 		}
 	}
@@ -46,8 +49,9 @@ func agentReportInvalid(x *records, r *report) {
 	for _, a := range x.Agents {
 		if a.ReportErr != nil {
 			r.add(Finding{
-				About: []Subject{agentSubject(a)}, Actual: "its report cannot be used: " + a.ReportErr.Error(), Expected: "bandwidths by device, and the mappings of physical networks",
-				Command: "openstack network agent show -f json " + a.UUID,
+				About: []Subject{agentSubject(a)}, Actual: "its report cannot be used: " + a.ReportErr.Error(),
+				Expected: "bandwidths by device, and the mappings of physical networks",
+				Command:  "openstack network agent show -f json " + a.UUID,
 			})
 		}
 	}
@@ -57,8 +61,9 @@ func agentDeviceIgnored(x *records, r *report) {
 	for _, a := range x.Agents {
 		for _, warning := range a.State.Warnings {
 			r.add(Finding{
-				About: []Subject{agentSubject(a)}, Actual: warning, Expected: "a physical network and a hypervisor for each device with bandwidth",
-				Command: "openstack network agent show -f json " + a.UUID,
+				About: []Subject{agentSubject(a)}, Actual: warning,
+				Expected: "a physical network and a hypervisor for each device with bandwidth",
+				Command:  "openstack network agent show -f json " + a.UUID,
 			})
 		}
 	}
@@ -84,8 +89,9 @@ func agentHostUnknown(x *records, r *report) {
 				}
 			}
 			r.add(Finding{
-				About: []Subject{agentSubject(a), {Kind: "host", ID: name}}, Actual: actual, Expected: "the hostname of the hypervisor, as compute calls it",
-				Command: "openstack hypervisor list",
+				About: []Subject{agentSubject(a), {Kind: "host", ID: name}}, Actual: actual,
+				Expected: "the hostname of the hypervisor, as compute calls it",
+				Command:  "openstack hypervisor list",
 			})
 		}
 	}
@@ -96,7 +102,8 @@ func agentHostDiffers(x *records, r *report) {
 		for _, name := range a.State.Hypervisors() {
 			if h := x.NodeByName[name]; h != nil && h.Host != a.Host {
 				r.add(Finding{
-					About: []Subject{agentSubject(a), hostSubject(h)}, Actual: fmt.Sprintf("its host is %s, and the compute service of %s is on host %s", a.Host, name, h.Host),
+					About:    []Subject{agentSubject(a), hostSubject(h)},
+					Actual:   fmt.Sprintf("its host is %s, and the compute service of %s is on host %s", a.Host, name, h.Host),
 					Expected: "one name of the host in both services", Command: "openstack network agent show " + a.UUID,
 				})
 			}
@@ -133,7 +140,8 @@ func agentProviderMissing(x *records, r *report) {
 	x.reported(func(w *index.ReportedProvider, provider *cloud.Provider) {
 		if p := x.ByName[w.Hypervisor]; provider == nil && p != nil && p.Parent == "" {
 			r.add(Finding{
-				About: []Subject{{Kind: "provider", ID: w.UUID.String(), Name: w.Name}, agentSubject(w.Agent)}, Actual: "placement does not have the provider",
+				About:    []Subject{{Kind: "provider", ID: w.UUID.String(), Name: w.Name}, agentSubject(w.Agent)},
+				Actual:   "placement does not have the provider",
 				Expected: "a provider that its agent reports", Command: restart(w.Agent),
 			})
 		}
@@ -144,7 +152,8 @@ func providerNameDiffers(x *records, r *report) {
 	x.reported(func(w *index.ReportedProvider, provider *cloud.Provider) {
 		if provider != nil && provider.Name != w.Name {
 			r.add(Finding{
-				About: []Subject{x.providerSubject(provider.UUID), agentSubject(w.Agent)}, Actual: fmt.Sprintf("its name is %q", provider.Name), Expected: w.Name,
+				About:  []Subject{x.providerSubject(provider.UUID), agentSubject(w.Agent)},
+				Actual: fmt.Sprintf("its name is %q", provider.Name), Expected: w.Name,
 				Command: fmt.Sprintf("openstack resource provider set --name '%s' %s", w.Name, provider.UUID),
 			})
 		}
@@ -154,7 +163,8 @@ func providerNameDiffers(x *records, r *report) {
 func agentProviderMisplaced(x *records, r *report) {
 	x.reported(func(w *index.ReportedProvider, provider *cloud.Provider) {
 		root := x.ByName[w.Hypervisor]
-		if provider != nil && w.Device == "" && root != nil && provider.Parent != root.UUID && (provider.Parent == "" || x.ByUUID[provider.Parent] != nil) {
+		if provider != nil && w.Device == "" && root != nil && provider.Parent != root.UUID &&
+			(provider.Parent == "" || x.ByUUID[provider.Parent] != nil) {
 			r.misplaced(x, provider, root.UUID)
 		}
 	})
@@ -178,7 +188,9 @@ func (r *report) misplaced(x *records, provider *cloud.Provider, parent string) 
 	r.add(Finding{
 		About: []Subject{x.providerSubject(provider.UUID)}, Actual: actual, Expected: x.providerSubject(parent).String(),
 		// The client wants the name too.
-		Command: fmt.Sprintf("openstack --os-placement-api-version 1.37 resource provider set --name '%s' --parent-provider %s %s", provider.Name, parent, provider.UUID),
+		Command: fmt.Sprintf(
+			"openstack --os-placement-api-version 1.37 resource provider set --name '%s' --parent-provider %s %s", provider.Name,
+			parent, provider.UUID),
 	})
 }
 
@@ -198,7 +210,8 @@ func agentProviderStale(x *records, r *report) {
 	x.stale(func(p *cloud.Provider, n guarantee.Name) {
 		if n.Device == "" {
 			r.add(Finding{
-				About: []Subject{x.providerSubject(p.UUID)}, Actual: fmt.Sprintf("no %s reports anything of %s; the provider has %d devices below it, of which %s is allocated",
+				About: []Subject{x.providerSubject(p.UUID)},
+				Actual: fmt.Sprintf("no %s reports anything of %s; the provider has %d devices below it, of which %s is allocated",
 					n.Driver.AgentType, n.Hypervisor, len(x.Children[p.UUID]), index.FormatAmounts(x.SubtreeUsage(p))),
 				Expected: "an agent that reports it", Command: x.deletes(p),
 			})
@@ -223,7 +236,9 @@ func deviceProviderStale(x *records, r *report) {
 			return // with that of its agent
 		}
 		r.add(Finding{
-			About: []Subject{x.providerSubject(p.UUID)}, Actual: fmt.Sprintf("the %s of %s does not report %s; %s is allocated of it", n.Driver.AgentType, n.Hypervisor, n.Device, index.FormatAmounts(x.SubtreeUsage(p))),
+			About: []Subject{x.providerSubject(p.UUID)}, Actual: fmt.Sprintf(
+				"the %s of %s does not report %s; %s is allocated of it", n.Driver.AgentType, n.Hypervisor, n.Device,
+				index.FormatAmounts(x.SubtreeUsage(p))),
 			Expected: "a device that its agent reports", Command: "openstack resource provider delete " + p.UUID,
 		})
 	})
@@ -237,7 +252,8 @@ func inventoryClassMissing(x *records, r *report) {
 		for _, class := range slices.Sorted(maps.Keys(w.Inventories)) {
 			if _, has := provider.Inventories[class]; !has {
 				r.add(Finding{
-					About: []Subject{x.providerSubject(provider.UUID), agentSubject(w.Agent)}, Actual: "it has no inventory of " + class,
+					About:    []Subject{x.providerSubject(provider.UUID), agentSubject(w.Agent)},
+					Actual:   "it has no inventory of " + class,
 					Expected: fmt.Sprintf("%d, which its agent reports", w.Inventories[class].Total), Command: restart(w.Agent),
 				})
 			}
@@ -253,8 +269,10 @@ func inventoryClassSuperfluous(x *records, r *report) {
 		for _, class := range slices.Sorted(maps.Keys(provider.Inventories)) {
 			if _, reports := w.Inventories[class]; index.IsPortClass(class) && !reports {
 				r.add(Finding{
-					About: []Subject{x.providerSubject(provider.UUID), agentSubject(w.Agent)}, Actual: fmt.Sprintf("it has an inventory of %s, %d", class, provider.Inventories[class].Total),
-					Expected: "no such inventory: its agent does not report it", Command: fmt.Sprintf("openstack resource provider inventory delete --resource-class %s %s", class, provider.UUID),
+					About:    []Subject{x.providerSubject(provider.UUID), agentSubject(w.Agent)},
+					Actual:   fmt.Sprintf("it has an inventory of %s, %d", class, provider.Inventories[class].Total),
+					Expected: "no such inventory: its agent does not report it",
+					Command:  fmt.Sprintf("openstack resource provider inventory delete --resource-class %s %s", class, provider.UUID),
 				})
 			}
 		}
@@ -262,7 +280,10 @@ func inventoryClassSuperfluous(x *records, r *report) {
 }
 
 // stocks calls fn with the inventories that agents report and placement has.
-func (x *records) stocks(fn func(w *index.ReportedProvider, provider *cloud.Provider, class string, want guarantee.Inventory, actual cloud.Inventory)) {
+func (x *records) stocks(fn func(
+	w *index.ReportedProvider, provider *cloud.Provider, class string, want guarantee.Inventory, actual cloud.Inventory,
+),
+) {
 	x.reported(func(w *index.ReportedProvider, provider *cloud.Provider) {
 		if provider == nil {
 			return
@@ -276,10 +297,13 @@ func (x *records) stocks(fn func(w *index.ReportedProvider, provider *cloud.Prov
 }
 
 func inventoryTotalDiffers(x *records, r *report) {
-	x.stocks(func(w *index.ReportedProvider, provider *cloud.Provider, class string, want guarantee.Inventory, actual cloud.Inventory) {
+	x.stocks(func(
+		w *index.ReportedProvider, provider *cloud.Provider, class string, want guarantee.Inventory, actual cloud.Inventory,
+	) {
 		if actual.Total != want.Total {
 			r.add(Finding{
-				About: []Subject{x.providerSubject(provider.UUID), agentSubject(w.Agent)}, Actual: fmt.Sprintf("its total of %s is %d", class, actual.Total),
+				About:    []Subject{x.providerSubject(provider.UUID), agentSubject(w.Agent)},
+				Actual:   fmt.Sprintf("its total of %s is %d", class, actual.Total),
 				Expected: fmt.Sprintf("%d, which its agent reports", want.Total), Command: restart(w.Agent),
 			})
 		}
@@ -295,16 +319,24 @@ func or[T any](p *T, def T) T {
 }
 
 func inventorySettingsDiffer(x *records, r *report) {
-	x.stocks(func(w *index.ReportedProvider, provider *cloud.Provider, class string, want guarantee.Inventory, actual cloud.Inventory) {
+	x.stocks(func(
+		w *index.ReportedProvider, provider *cloud.Provider, class string, want guarantee.Inventory, actual cloud.Inventory,
+	) {
 		expected := cloud.Inventory{
-			Reserved: or(want.Reserved, 0), MinUnit: or(want.MinUnit, 1), StepSize: or(want.StepSize, 1), AllocationRatio: or(want.AllocationRatio, 1),
+			Reserved: or(want.Reserved, 0), MinUnit: or(want.MinUnit, 1), StepSize: or(want.StepSize, 1),
+			AllocationRatio: or(want.AllocationRatio, 1),
 		}
-		if got := (cloud.Inventory{Reserved: actual.Reserved, MinUnit: actual.MinUnit, StepSize: actual.StepSize, AllocationRatio: actual.AllocationRatio}); got != expected {
+		if got := (cloud.Inventory{
+			Reserved: actual.Reserved, MinUnit: actual.MinUnit, StepSize: actual.StepSize,
+			AllocationRatio: actual.AllocationRatio,
+		}); got != expected {
 			show := func(i cloud.Inventory) string {
-				return fmt.Sprintf("reserved %d, min_unit %d, step_size %d, allocation_ratio %g", i.Reserved, i.MinUnit, i.StepSize, i.AllocationRatio)
+				return fmt.Sprintf("reserved %d, min_unit %d, step_size %d, allocation_ratio %g", i.Reserved, i.MinUnit, i.StepSize,
+					i.AllocationRatio)
 			}
 			r.add(Finding{
-				About: []Subject{x.providerSubject(provider.UUID), agentSubject(w.Agent)}, Actual: fmt.Sprintf("of %s it has %s", class, show(got)),
+				About:    []Subject{x.providerSubject(provider.UUID), agentSubject(w.Agent)},
+				Actual:   fmt.Sprintf("of %s it has %s", class, show(got)),
 				Expected: show(expected) + ", which its agent reports", Command: restart(w.Agent),
 			})
 		}
@@ -312,10 +344,13 @@ func inventorySettingsDiffer(x *records, r *report) {
 }
 
 func maxUnitBelowTotal(x *records, r *report) {
-	x.stocks(func(w *index.ReportedProvider, provider *cloud.Provider, class string, want guarantee.Inventory, actual cloud.Inventory) {
+	x.stocks(func(
+		w *index.ReportedProvider, provider *cloud.Provider, class string, want guarantee.Inventory, actual cloud.Inventory,
+	) {
 		if actual.MaxUnit < actual.Total && (want.MaxUnit == nil || *want.MaxUnit != actual.MaxUnit) {
 			r.add(Finding{
-				About: []Subject{x.providerSubject(provider.UUID), agentSubject(w.Agent)}, Actual: fmt.Sprintf("of %s one port can have at most %d (max_unit)", class, actual.MaxUnit),
+				About:    []Subject{x.providerSubject(provider.UUID), agentSubject(w.Agent)},
+				Actual:   fmt.Sprintf("of %s one port can have at most %d (max_unit)", class, actual.MaxUnit),
 				Expected: fmt.Sprintf("the total, %d: its agent reports no such limit", actual.Total), Command: restart(w.Agent),
 			})
 		}
@@ -324,7 +359,9 @@ func maxUnitBelowTotal(x *records, r *report) {
 
 // physnetsDiffer reports whether a provider lacks the trait of a network that its agent reports.
 func physnetsDiffer(x *records, p *cloud.Provider) bool {
-	return slices.ContainsFunc(index.PhysicalNetworks(x.Reported[p.UUID].Traits), func(t string) bool { return !slices.Contains(p.Traits, t) }) || !hasVNIC(p)
+	return slices.ContainsFunc(index.PhysicalNetworks(x.Reported[p.UUID].Traits), func(t string) bool {
+		return !slices.Contains(p.Traits, t)
+	}) || !hasVNIC(p)
 }
 
 func hasVNIC(p *cloud.Provider) bool {
@@ -336,7 +373,8 @@ func physnetTraitMissing(x *records, r *report) {
 		for _, trait := range index.PhysicalNetworks(w.Traits) {
 			if !slices.Contains(provider.Traits, trait) {
 				r.add(Finding{
-					About: []Subject{x.providerSubject(provider.UUID), agentSubject(w.Agent)}, Actual: "it does not have the trait " + trait, Expected: "the network that its agent maps to it",
+					About:  []Subject{x.providerSubject(provider.UUID), agentSubject(w.Agent)},
+					Actual: "it does not have the trait " + trait, Expected: "the network that its agent maps to it",
 					Command: restart(w.Agent),
 				})
 			}
@@ -349,8 +387,9 @@ func physnetTraitSuperfluous(x *records, r *report) {
 		for _, trait := range index.PhysicalNetworks(provider.Traits) {
 			if !slices.Contains(w.Traits, trait) {
 				r.add(Finding{
-					About: []Subject{x.providerSubject(provider.UUID), agentSubject(w.Agent)}, Actual: "it has the trait " + trait, Expected: "only networks that its agent maps to it",
-					Command: restart(w.Agent),
+					About: []Subject{x.providerSubject(provider.UUID), agentSubject(w.Agent)}, Actual: "it has the trait " + trait,
+					Expected: "only networks that its agent maps to it",
+					Command:  restart(w.Agent),
 				})
 			}
 		}
@@ -361,8 +400,9 @@ func vnicTraitMissing(x *records, r *report) {
 	x.devices(func(w *index.ReportedProvider, provider *cloud.Provider) {
 		if !hasVNIC(provider) {
 			r.add(Finding{
-				About: []Subject{x.providerSubject(provider.UUID), agentSubject(w.Agent)}, Actual: "it has no trait of a VNIC type", Expected: "one for each type that its driver binds",
-				Command: restart(w.Agent),
+				About: []Subject{x.providerSubject(provider.UUID), agentSubject(w.Agent)}, Actual: "it has no trait of a VNIC type",
+				Expected: "one for each type that its driver binds",
+				Command:  restart(w.Agent),
 			})
 		}
 	})

@@ -58,7 +58,8 @@ func TestInjectedFaultsAreFound(t *testing.T) {
 				t.Errorf("found %q: %+v", got, r.Findings)
 			}
 			for _, f := range r.Findings {
-				if f.Severity == "" || f.Means == "" || f.Actual == "" || f.Expected == "" || f.Command == "" || len(f.About) == 0 || f.About[0].ID == "" {
+				if f.Severity == "" || f.Means == "" || f.Actual == "" || f.Expected == "" || f.Command == "" ||
+					len(f.About) == 0 || f.About[0].ID == "" {
 					t.Errorf("something is missing in %+v", f)
 				}
 				t.Logf("%s: %v: %s; expected: %s; %s", f.Code, f.About, f.Actual, f.Expected, f.Command)
@@ -118,7 +119,8 @@ func TestPartsThatWereNotRead(t *testing.T) {
 	for i := range c.Compute.Servers {
 		c.Compute.Servers[i].Flavor.Specs = nil
 	}
-	if r := audit.Check(index.New(c), audit.Options{}); len(r.Findings) > 0 || !strings.Contains(fmt.Sprint(r.Unchecked), "flavor-amount-missing") {
+	if r := audit.Check(index.New(c), audit.Options{}); len(r.Findings) > 0 ||
+		!strings.Contains(fmt.Sprint(r.Unchecked), "flavor-amount-missing") {
 		t.Errorf("without extra specs: %+v", r)
 	}
 	c = audittest.Whole().Done()
@@ -126,7 +128,8 @@ func TestPartsThatWereNotRead(t *testing.T) {
 	for i := range c.Network.Ports {
 		c.Network.Ports[i].Request, c.Network.Ports[i].Policy = nil, "q"
 	}
-	if r := audit.Check(index.New(c), audit.Options{}); len(r.Findings) > 0 || !strings.Contains(fmt.Sprint(r.Unchecked), "key-without-request") {
+	if r := audit.Check(index.New(c), audit.Options{}); len(r.Findings) > 0 ||
+		!strings.Contains(fmt.Sprint(r.Unchecked), "key-without-request") {
 		t.Errorf("without requests of ports: %+v", r)
 	}
 }
@@ -135,7 +138,8 @@ func TestPartsThatWereNotRead(t *testing.T) {
 func TestOptions(t *testing.T) {
 	c := audittest.Whole().Done()
 	for _, p := range audittest.Faults {
-		if slices.Contains([]audit.Code{audit.BoundWithoutKey, audit.NamesAlike, audit.RatiosDifferInAggregate}, p.Code) && !p.InjectInto(c) {
+		if slices.Contains([]audit.Code{audit.BoundWithoutKey, audit.NamesAlike, audit.RatiosDifferInAggregate}, p.Code) &&
+			!p.InjectInto(c) {
 			t.Fatal(p.Code)
 		}
 	}
@@ -190,13 +194,19 @@ func TestBoth(t *testing.T) {
 	finding := func(code audit.Code, id, actual string) audit.Finding {
 		return audit.Finding{Code: code, About: []audit.Subject{{Kind: "server", ID: id}}, Actual: actual}
 	}
-	first := audit.Result{Findings: []audit.Finding{finding("a", "1", "x"), finding("a", "2", "x"), finding("b", "1", "x")}}
+	first := audit.Result{
+		Findings: []audit.Finding{finding("a", "1", "x"), finding("a", "2", "x"), finding("b", "1", "x")},
+	}
 	second := audit.Result{
-		Findings:  []audit.Finding{finding("a", "1", "y"), finding("a", "3", "y"), finding("b", "2", "y"), finding("b", "1", "x")},
+		Findings: []audit.Finding{
+			finding("a", "1", "y"), finding("a", "3", "y"), finding("b", "2", "y"), finding("b", "1", "x"),
+		},
 		Unchecked: []audit.Unchecked{{Reason: "unread"}},
 	}
 	got := audit.Intersect(first, second)
-	want := audit.Result{Findings: []audit.Finding{finding("a", "1", "y"), finding("b", "1", "x")}, Unchecked: second.Unchecked}
+	want := audit.Result{
+		Findings: []audit.Finding{finding("a", "1", "y"), finding("b", "1", "x")}, Unchecked: second.Unchecked,
+	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
@@ -212,8 +222,11 @@ func TestCommandForUnknownMember(t *testing.T) {
 		"openstack aggregate show 1":                {},
 		"openstack aggregate remove host 1 nowhere": {{Binary: "nova-compute", Host: "nowhere"}},
 	} {
-		c := &cloud.Cloud{Compute: &cloud.Compute{Services: services, Aggregates: []cloud.Aggregate{{ID: 1, UUID: "a", Hosts: []string{"nowhere"}}}}}
-		if findings := audit.Check(index.New(c), audit.Options{}).Findings; len(findings) != 1 || findings[0].Command != want {
+		c := &cloud.Cloud{Compute: &cloud.Compute{
+			Services: services, Aggregates: []cloud.Aggregate{{ID: 1, UUID: "a", Hosts: []string{"nowhere"}}},
+		}}
+		if findings := audit.Check(index.New(c), audit.Options{}).Findings; len(findings) != 1 ||
+			findings[0].Command != want {
 			t.Errorf("found %+v, want the command %s", findings, want)
 		}
 	}
@@ -222,7 +235,10 @@ func TestCommandForUnknownMember(t *testing.T) {
 // A consumer without a type counts as Nova's, which the finding says: another service's may be
 // without one too. One with another type is skipped.
 func TestConsumersOfOtherServices(t *testing.T) {
-	for kind, want := range map[string]string{"": "it has no type, so that it counts as Nova's, and has allocated", "INSTANCE": "it has allocated", "ACCELERATOR": ""} {
+	for kind, want := range map[string]string{
+		"": "it has no type, so that it counts as Nova's, and has allocated", "INSTANCE": "it has allocated",
+		"ACCELERATOR": "",
+	} {
 		b := cloudtest.New()
 		b.Host("cn1", "")
 		c := b.Done()
@@ -238,7 +254,8 @@ func TestConsumersOfOtherServices(t *testing.T) {
 			}
 			continue
 		}
-		if len(findings) != 1 || !strings.HasPrefix(findings[0].Actual, want) || strings.Contains(findings[0].Expected, "another service") != (kind == "") {
+		if len(findings) != 1 || !strings.HasPrefix(findings[0].Actual, want) ||
+			strings.Contains(findings[0].Expected, "another service") != (kind == "") {
 			t.Errorf("of the type %q: %+v", kind, findings)
 		}
 	}

@@ -63,7 +63,8 @@ func endedMigrationAllocated(x *records, r *report) {
 	for c := range x.consumers() {
 		if len(c.Allocations) > 0 && x.isEndedMigration(c) {
 			r.add(Finding{
-				About: []Subject{x.consumerSubject(c.UUID)}, Actual: "it is of a migration that has ended, and has allocated " + x.FormatAllocations(c), Expected: "nothing",
+				About:  []Subject{x.consumerSubject(c.UUID)},
+				Actual: "it is of a migration that has ended, and has allocated " + x.FormatAllocations(c), Expected: "nothing",
 				Command: "openstack resource provider allocation delete " + c.UUID,
 			})
 		}
@@ -74,8 +75,10 @@ func consumerEmpty(x *records, r *report) {
 	for c := range x.consumers() {
 		if len(c.Allocations) == 0 {
 			r.add(Finding{
-				About: []Subject{x.consumerSubject(c.UUID)}, Actual: fmt.Sprintf("it has generation %d and no allocations", c.Generation),
-				Expected: "no consumer: placement removes it with its last allocation", Command: "openstack resource provider allocation show " + c.UUID,
+				About:    []Subject{x.consumerSubject(c.UUID)},
+				Actual:   fmt.Sprintf("it has generation %d and no allocations", c.Generation),
+				Expected: "no consumer: placement removes it with its last allocation",
+				Command:  "openstack resource provider allocation show " + c.UUID,
 			})
 		}
 	}
@@ -96,7 +99,9 @@ func (x *records) typeOf(c *cloud.Consumer) string {
 func consumerWithoutType(x *records, r *report) {
 	// Nova sets no types, other services do: where no server and no migration has one there is
 	// nothing to compare with.
-	if !slices.ContainsFunc(x.Placement.Consumers, func(c cloud.Consumer) bool { return c.Type != "" && x.typeOf(&c) != "" }) {
+	if !slices.ContainsFunc(x.Placement.Consumers, func(c cloud.Consumer) bool {
+		return c.Type != "" && x.typeOf(&c) != ""
+	}) {
 		return
 	}
 	for c := range x.consumers() {
@@ -132,8 +137,9 @@ func consumerProjectWrong(x *records, r *report) {
 	for c := range x.consumers() {
 		if s := x.ownerOf(c); s != nil && s.Project != c.Project {
 			r.add(Finding{
-				About: []Subject{x.consumerSubject(c.UUID)}, Actual: "its allocations are of project " + c.Project, Expected: "project " + s.Project,
-				Command: "openstack resource provider allocation show " + c.UUID,
+				About: []Subject{x.consumerSubject(c.UUID)}, Actual: "its allocations are of project " + c.Project,
+				Expected: "project " + s.Project,
+				Command:  "openstack resource provider allocation show " + c.UUID,
 			})
 		}
 	}
@@ -143,8 +149,9 @@ func consumerUserWrong(x *records, r *report) {
 	for c := range x.consumers() {
 		if s := x.ownerOf(c); s != nil && s.User != c.User {
 			r.add(Finding{
-				About: []Subject{x.consumerSubject(c.UUID)}, Actual: "its allocations are of user " + c.User, Expected: "user " + s.User,
-				Command: "openstack resource provider allocation show " + c.UUID,
+				About: []Subject{x.consumerSubject(c.UUID)}, Actual: "its allocations are of user " + c.User,
+				Expected: "user " + s.User,
+				Command:  "openstack resource provider allocation show " + c.UUID,
 			})
 		}
 	}
@@ -155,7 +162,8 @@ func allocationOnMissingProvider(x *records, r *report) {
 		for _, uuid := range slices.Sorted(maps.Keys(c.Allocations)) {
 			if x.ByUUID[uuid] == nil {
 				r.add(Finding{
-					About: []Subject{x.consumerSubject(c.UUID), x.providerSubject(uuid)}, Actual: "it has allocated " + index.FormatAmounts(c.Allocations[uuid]) + " of a provider that is not there",
+					About:    []Subject{x.consumerSubject(c.UUID), x.providerSubject(uuid)},
+					Actual:   "it has allocated " + index.FormatAmounts(c.Allocations[uuid]) + " of a provider that is not there",
 					Expected: "a provider with this UUID", Command: "berth db check",
 				})
 			}
@@ -172,7 +180,8 @@ func allocationWithoutInventory(x *records, r *report) {
 			}
 			if _, ok := p.Inventories[class]; !ok {
 				r.add(Finding{
-					About: []Subject{x.consumerSubject(c.UUID), x.providerSubject(provider)}, Actual: fmt.Sprintf("it has allocated %s %d", class, n),
+					About:    []Subject{x.consumerSubject(c.UUID), x.providerSubject(provider)},
+					Actual:   fmt.Sprintf("it has allocated %s %d", class, n),
 					Expected: "an inventory of " + class, Command: "openstack resource provider inventory list " + provider,
 				})
 			}
@@ -190,7 +199,8 @@ func amountBreaksUnits(x *records, r *report) {
 			i, ok := p.Inventories[class]
 			if ok && (n < i.MinUnit || n > i.MaxUnit || i.StepSize > 0 && n%i.StepSize != 0) {
 				r.add(Finding{
-					About: []Subject{x.consumerSubject(c.UUID), x.providerSubject(provider)}, Actual: fmt.Sprintf("it has allocated %s %d", class, n),
+					About:    []Subject{x.consumerSubject(c.UUID), x.providerSubject(provider)},
+					Actual:   fmt.Sprintf("it has allocated %s %d", class, n),
 					Expected: fmt.Sprintf("an amount from %d to %d in steps of %d", i.MinUnit, i.MaxUnit, i.StepSize),
 					Command:  "openstack resource provider inventory list " + provider,
 				})
@@ -211,7 +221,8 @@ func usageDiffers(x *records, r *report) {
 			if used, sum := p.Usages[class], x.Allocated[p.UUID][class]; used != sum {
 				r.add(Finding{
 					About: []Subject{x.providerSubject(p.UUID)}, Actual: fmt.Sprintf("%d of %s are used", used, class),
-					Expected: fmt.Sprintf("%d, which is the sum of the allocations", sum), Command: "openstack resource provider usage show " + p.UUID,
+					Expected: fmt.Sprintf("%d, which is the sum of the allocations", sum),
+					Command:  "openstack resource provider usage show " + p.UUID,
 				})
 			}
 		}
@@ -226,8 +237,9 @@ func capacityExceeded(x *records, r *report) {
 		if used := p.Usages[class]; used > 0 && used > capacity && !placement.Inventory(i).ReservedInUse(used) {
 			r.add(Finding{
 				About: []Subject{x.providerSubject(p.UUID)}, Actual: fmt.Sprintf("%d of %s are used", used, class),
-				Expected: fmt.Sprintf("at most %d, which is (total %d - reserved %d) * %g", capacity, i.Total, i.Reserved, i.AllocationRatio),
-				Command:  "openstack resource provider show --allocations " + p.UUID,
+				Expected: fmt.Sprintf("at most %d, which is (total %d - reserved %d) * %g", capacity, i.Total, i.Reserved,
+					i.AllocationRatio),
+				Command: "openstack resource provider show --allocations " + p.UUID,
 			})
 		}
 	})
@@ -237,7 +249,8 @@ func reservedInUse(x *records, r *report) {
 	x.inventories(func(p *cloud.Provider, class string, i cloud.Inventory) {
 		if used := p.Usages[class]; placement.Inventory(i).ReservedInUse(used) && !index.OneTimeUse(p) {
 			r.add(Finding{
-				About: []Subject{x.providerSubject(p.UUID)}, Actual: fmt.Sprintf("%d of %s are used, and all %d are reserved", used, class, i.Total),
+				About:    []Subject{x.providerSubject(p.UUID)},
+				Actual:   fmt.Sprintf("%d of %s are used, and all %d are reserved", used, class, i.Total),
 				Expected: "that it was reserved on purpose", Command: "openstack resource provider inventory list " + p.UUID,
 			})
 		}
@@ -249,9 +262,11 @@ func guaranteeOvercommitted(x *records, r *report) {
 		used := p.Usages[class]
 		if index.IsPortClass(class) && used > i.Total-i.Reserved && used <= placement.Inventory(i).Capacity() {
 			r.add(Finding{
-				About: []Subject{x.providerSubject(p.UUID)}, Actual: fmt.Sprintf("%d of %s are guaranteed, with an allocation ratio of %g", used, class, i.AllocationRatio),
-				Expected: fmt.Sprintf("at most %d, which the device has (total %d - reserved %d)", i.Total-i.Reserved, i.Total, i.Reserved),
-				Command:  "openstack resource provider show --allocations " + p.UUID,
+				About:  []Subject{x.providerSubject(p.UUID)},
+				Actual: fmt.Sprintf("%d of %s are guaranteed, with an allocation ratio of %g", used, class, i.AllocationRatio),
+				Expected: fmt.Sprintf("at most %d, which the device has (total %d - reserved %d)", i.Total-i.Reserved, i.Total,
+					i.Reserved),
+				Command: "openstack resource provider show --allocations " + p.UUID,
 			})
 		}
 	})
@@ -262,7 +277,8 @@ func reservedAboveTotal(x *records, r *report) {
 		if i.Reserved > i.Total {
 			r.add(Finding{
 				About: []Subject{x.providerSubject(p.UUID)}, Actual: fmt.Sprintf("%d of %s are reserved", i.Reserved, class),
-				Expected: fmt.Sprintf("at most the total, %d", i.Total), Command: "openstack resource provider inventory list " + p.UUID,
+				Expected: fmt.Sprintf("at most the total, %d", i.Total),
+				Command:  "openstack resource provider inventory list " + p.UUID,
 			})
 		}
 	})
@@ -285,8 +301,9 @@ func unknownClass(x *records, r *report) {
 	x.inventories(func(p *cloud.Provider, class string, _ cloud.Inventory) {
 		if _, ok := slices.BinarySearch(x.Placement.Classes, class); !ok {
 			r.add(Finding{
-				About: []Subject{x.providerSubject(p.UUID)}, Actual: "it has an inventory of " + class, Expected: "a class that placement knows",
-				Command: "openstack --os-placement-api-version 1.2 resource class list",
+				About: []Subject{x.providerSubject(p.UUID)}, Actual: "it has an inventory of " + class,
+				Expected: "a class that placement knows",
+				Command:  "openstack --os-placement-api-version 1.2 resource class list",
 			})
 		}
 	})
@@ -298,8 +315,9 @@ func unknownTrait(x *records, r *report) {
 		for _, trait := range p.Traits {
 			if _, ok := slices.BinarySearch(x.Placement.Traits, trait); !ok {
 				r.add(Finding{
-					About: []Subject{x.providerSubject(p.UUID)}, Actual: "it has the trait " + trait, Expected: "a trait that placement knows",
-					Command: "openstack --os-placement-api-version 1.6 trait list",
+					About: []Subject{x.providerSubject(p.UUID)}, Actual: "it has the trait " + trait,
+					Expected: "a trait that placement knows",
+					Command:  "openstack --os-placement-api-version 1.6 trait list",
 				})
 			}
 		}
@@ -310,8 +328,9 @@ func providerParentMissing(x *records, r *report) {
 	for i := range x.Placement.Providers {
 		if p := &x.Placement.Providers[i]; p.Parent != "" && x.ByUUID[p.Parent] == nil {
 			r.add(Finding{
-				About: []Subject{x.providerSubject(p.UUID)}, Actual: "its parent " + p.Parent + " is not there", Expected: "a parent that is a provider, or none",
-				Command: "berth db check",
+				About: []Subject{x.providerSubject(p.UUID)}, Actual: "its parent " + p.Parent + " is not there",
+				Expected: "a parent that is a provider, or none",
+				Command:  "berth db check",
 			})
 		}
 	}

@@ -26,7 +26,9 @@ func withDevices(alias string, allocated int, change func(device *cloud.Provider
 	for _, address := range []string{"0000:81:00.0", "0000:82:00.0"} {
 		device := cloud.Provider{
 			UUID: cloudtest.UUID(address), Name: "cn1_" + address, Parent: root, Root: root, Traits: []string{index.ManagedPCI},
-			Inventories: map[string]cloud.Inventory{pciClass: {Total: 1, MinUnit: 1, MaxUnit: 1, StepSize: 1, AllocationRatio: 1}},
+			Inventories: map[string]cloud.Inventory{
+				pciClass: {Total: 1, MinUnit: 1, MaxUnit: 1, StepSize: 1, AllocationRatio: 1},
+			},
 		}
 		change(&device)
 		b.Placement.Providers = append(b.Placement.Providers, device)
@@ -80,7 +82,9 @@ func TestOneTimeUse(t *testing.T) {
 	reserve := func(trait string) func(*cloud.Provider) {
 		return func(device *cloud.Provider) {
 			device.Traits = append(device.Traits, trait)
-			device.Inventories[pciClass] = cloud.Inventory{Total: 1, Reserved: 1, MinUnit: 1, MaxUnit: 1, StepSize: 1, AllocationRatio: 1}
+			device.Inventories[pciClass] = cloud.Inventory{
+				Total: 1, Reserved: 1, MinUnit: 1, MaxUnit: 1, StepSize: 1, AllocationRatio: 1,
+			}
 		}
 	}
 	c := withDevices("", 1, reserve("HW_PCI_ONE_TIME_USE"))
@@ -91,7 +95,8 @@ func TestOneTimeUse(t *testing.T) {
 		t.Errorf("spent devices are %+v, want the one that no server uses", spent)
 	}
 	c = withDevices("", 1, reserve("HW_PCI_LIVE_MIGRATABLE"))
-	if got := codes(audit.Check(index.New(c), audit.Options{}).Findings); !slices.Equal(got, []audit.Code{audit.ReservedInUse}) {
+	if got := codes(audit.Check(index.New(c), audit.Options{}).Findings); !slices.Equal(got,
+		[]audit.Code{audit.ReservedInUse}) {
 		t.Errorf("of another device: %q", got)
 	}
 	if spent := index.SpentDevices(c); len(spent) > 0 {

@@ -15,7 +15,8 @@ func hypervisorWithoutProvider(x *records, r *report) {
 		h := &x.Compute.Hypervisors[i]
 		if x.ByUUID[h.UUID] == nil && x.ByName[h.Hostname] == nil {
 			r.add(Finding{
-				About: []Subject{hostSubject(h), {Kind: "provider", ID: h.UUID}}, Actual: "placement has no provider of the compute node", Expected: "one with its UUID " + h.UUID,
+				About:  []Subject{hostSubject(h), {Kind: "provider", ID: h.UUID}},
+				Actual: "placement has no provider of the compute node", Expected: "one with its UUID " + h.UUID,
 				Command: "openstack compute service list --host " + h.Host,
 			})
 		}
@@ -27,8 +28,10 @@ func hypervisorUUIDDiffers(x *records, r *report) {
 		h := &x.Compute.Hypervisors[i]
 		if p := x.ByName[h.Hostname]; x.ByUUID[h.UUID] == nil && p != nil {
 			r.add(Finding{
-				About: []Subject{hostSubject(h), x.providerSubject(p.UUID)}, Actual: fmt.Sprintf("the provider with its name has the UUID %s", p.UUID), Expected: h.UUID + ", the UUID of the compute node",
-				Command: "openstack resource provider show --allocations " + p.UUID,
+				About:    []Subject{hostSubject(h), x.providerSubject(p.UUID)},
+				Actual:   fmt.Sprintf("the provider with its name has the UUID %s", p.UUID),
+				Expected: h.UUID + ", the UUID of the compute node",
+				Command:  "openstack resource provider show --allocations " + p.UUID,
 			})
 		}
 	}
@@ -39,8 +42,9 @@ func hypervisorNameDiffers(x *records, r *report) {
 		h := &x.Compute.Hypervisors[i]
 		if p := x.ByUUID[h.UUID]; p != nil && p.Name != h.Hostname {
 			r.add(Finding{
-				About: []Subject{hostSubject(h), x.providerSubject(p.UUID)}, Actual: "its provider has the name " + p.Name, Expected: h.Hostname,
-				Command: "openstack hypervisor show " + h.Hostname,
+				About: []Subject{hostSubject(h), x.providerSubject(p.UUID)}, Actual: "its provider has the name " + p.Name,
+				Expected: h.Hostname,
+				Command:  "openstack hypervisor show " + h.Hostname,
 			})
 		}
 	}
@@ -50,7 +54,8 @@ func providerOfDeletedHost(x *records, r *report) {
 	for p := range x.Roots() {
 		if index.IsHost(p) && x.HypervisorOf(p) == nil {
 			r.add(Finding{
-				About: []Subject{x.providerSubject(p.UUID)}, Actual: fmt.Sprintf("no compute node has its UUID or its name; %s is allocated of it", index.FormatAmounts(x.SubtreeUsage(p))),
+				About: []Subject{x.providerSubject(p.UUID)}, Actual: fmt.Sprintf(
+					"no compute node has its UUID or its name; %s is allocated of it", index.FormatAmounts(x.SubtreeUsage(p))),
 				Expected: "a compute node", Command: "openstack resource provider show --allocations " + p.UUID,
 			})
 		}
@@ -62,8 +67,9 @@ func hostWithoutService(x *records, r *report) {
 		h := &x.Compute.Hypervisors[i]
 		if x.Services[h.Host] == nil {
 			r.add(Finding{
-				About: []Subject{hostSubject(h), x.providerSubject(h.UUID)}, Actual: "no compute service is on its host", Expected: "a service, or no compute node and no provider",
-				Command: "openstack compute service list --host " + h.Host,
+				About: []Subject{hostSubject(h), x.providerSubject(h.UUID)}, Actual: "no compute service is on its host",
+				Expected: "a service, or no compute node and no provider",
+				Command:  "openstack compute service list --host " + h.Host,
 			})
 		}
 	}
@@ -77,7 +83,8 @@ func namesAlike(x *records, r *report) {
 		for _, other := range byLabel[label] {
 			if alike(other.Name, p.Name) {
 				r.add(Finding{
-					About: []Subject{x.providerSubject(p.UUID), x.providerSubject(other.UUID)}, Actual: fmt.Sprintf("the names %s and %s may be of one host", other.Name, p.Name),
+					About:    []Subject{x.providerSubject(p.UUID), x.providerSubject(other.UUID)},
+					Actual:   fmt.Sprintf("the names %s and %s may be of one host", other.Name, p.Name),
 					Expected: "one provider for a host", Command: "openstack hypervisor list",
 				})
 			}
@@ -90,7 +97,8 @@ func disabledTraitMissing(x *records, r *report) {
 	x.nodes(func(h *cloud.Hypervisor, s *cloud.Service, p *cloud.Provider) {
 		if s.Status == "disabled" && !slices.Contains(p.Traits, index.DisabledTrait) {
 			r.add(Finding{
-				About: []Subject{hostSubject(h), x.providerSubject(p.UUID)}, Actual: "its service is disabled, and its provider does not have the trait " + index.DisabledTrait,
+				About:    []Subject{hostSubject(h), x.providerSubject(p.UUID)},
+				Actual:   "its service is disabled, and its provider does not have the trait " + index.DisabledTrait,
 				Expected: "the trait, so that placement offers no candidates there",
 				Command:  fmt.Sprintf("openstack --os-placement-api-version 1.6 resource provider trait list %s", p.UUID),
 			})
@@ -102,7 +110,8 @@ func disabledTraitSuperfluous(x *records, r *report) {
 	x.nodes(func(h *cloud.Hypervisor, s *cloud.Service, p *cloud.Provider) {
 		if s.Status == "enabled" && slices.Contains(p.Traits, index.DisabledTrait) {
 			r.add(Finding{
-				About: []Subject{hostSubject(h), x.providerSubject(p.UUID)}, Actual: "its service is enabled, and its provider has the trait " + index.DisabledTrait,
+				About:    []Subject{hostSubject(h), x.providerSubject(p.UUID)},
+				Actual:   "its service is enabled, and its provider has the trait " + index.DisabledTrait,
 				Expected: "no such trait: no server is started there",
 				Command:  fmt.Sprintf("openstack --os-placement-api-version 1.6 resource provider trait list %s", p.UUID),
 			})
@@ -157,8 +166,10 @@ func aggregateMirrorMissing(x *records, r *report) {
 	x.members(func(a *cloud.Aggregate, host string, p *cloud.Provider) {
 		if !slices.Contains(p.Aggregates, a.UUID) {
 			r.add(Finding{
-				About: []Subject{aggregateSubject(a), x.providerSubject(p.UUID)}, Actual: fmt.Sprintf("host %s is a member, and its provider is not", host), Expected: "the same members in placement",
-				Command: fmt.Sprintf("openstack resource provider aggregate list %s", p.UUID),
+				About:    []Subject{aggregateSubject(a), x.providerSubject(p.UUID)},
+				Actual:   fmt.Sprintf("host %s is a member, and its provider is not", host),
+				Expected: "the same members in placement",
+				Command:  fmt.Sprintf("openstack resource provider aggregate list %s", p.UUID),
 			})
 		}
 	})
@@ -175,8 +186,12 @@ func aggregateMirrorSuperfluous(x *records, r *report) {
 					others[k] = " --aggregate " + others[k]
 				}
 				r.add(Finding{
-					About: []Subject{aggregateSubject(a), x.providerSubject(p.UUID)}, Actual: fmt.Sprintf("provider %s is a member, and host %s is not", p.Name, h.Host), Expected: "the same members in placement",
-					Command: fmt.Sprintf("openstack --os-placement-api-version 1.19 resource provider aggregate set --generation %d%s %s", p.Generation, strings.Join(others, ""), p.UUID),
+					About:    []Subject{aggregateSubject(a), x.providerSubject(p.UUID)},
+					Actual:   fmt.Sprintf("provider %s is a member, and host %s is not", p.Name, h.Host),
+					Expected: "the same members in placement",
+					Command: fmt.Sprintf(
+						"openstack --os-placement-api-version 1.19 resource provider aggregate set --generation %d%s %s", p.Generation,
+						strings.Join(others, ""), p.UUID),
 				})
 			}
 		}
@@ -193,8 +208,10 @@ func aggregateHostUnknown(x *records, r *report) {
 					command = fmt.Sprintf("openstack aggregate show %d", a.ID)
 				}
 				r.add(Finding{
-					About: []Subject{aggregateSubject(a), {Kind: "host", ID: host}}, Actual: fmt.Sprintf("host %s is a member, and is not a compute node", host), Expected: "members that are compute nodes",
-					Command: command,
+					About:    []Subject{aggregateSubject(a), {Kind: "host", ID: host}},
+					Actual:   fmt.Sprintf("host %s is a member, and is not a compute node", host),
+					Expected: "members that are compute nodes",
+					Command:  command,
 				})
 			}
 		}
@@ -214,9 +231,11 @@ func aggregateRatioDiffers(x *records, r *report) {
 			i, has := p.Inventories[k.class]
 			if err == nil && has && i.AllocationRatio != ratio {
 				r.add(Finding{
-					About: []Subject{aggregateSubject(a), x.providerSubject(p.UUID)}, Actual: fmt.Sprintf("the allocation ratio of %s is %g on %s", k.class, i.AllocationRatio, p.Name),
+					About:    []Subject{aggregateSubject(a), x.providerSubject(p.UUID)},
+					Actual:   fmt.Sprintf("the allocation ratio of %s is %g on %s", k.class, i.AllocationRatio, p.Name),
 					Expected: fmt.Sprintf("%g, which the aggregate's metadata say (%s)", ratio, k.key),
-					Command:  fmt.Sprintf("openstack resource provider inventory set --amend --resource %s:allocation_ratio=%g %s", k.class, ratio, p.UUID),
+					Command: fmt.Sprintf("openstack resource provider inventory set --amend --resource %s:allocation_ratio=%g %s",
+						k.class, ratio, p.UUID),
 				})
 			}
 		}
@@ -242,8 +261,11 @@ func ratiosDifferInAggregate(x *records, r *report) {
 			} else if other.ratio != i.AllocationRatio && !reported[key] {
 				reported[key] = true
 				r.add(Finding{
-					About: []Subject{aggregateSubject(a), x.providerSubject(p.UUID)}, Actual: fmt.Sprintf("the allocation ratio of %s is %g on host %s and %g on host %s", class, other.ratio, other.host, i.AllocationRatio, host),
-					Expected: "one ratio for all hosts of the aggregate", Command: "openstack resource provider inventory list " + p.UUID,
+					About: []Subject{aggregateSubject(a), x.providerSubject(p.UUID)}, Actual: fmt.Sprintf(
+						"the allocation ratio of %s is %g on host %s and %g on host %s", class, other.ratio, other.host,
+						i.AllocationRatio, host),
+					Expected: "one ratio for all hosts of the aggregate",
+					Command:  "openstack resource provider inventory list " + p.UUID,
 				})
 			}
 		}
@@ -254,8 +276,10 @@ func sharingWithoutAggregate(x *records, r *report) {
 	for i := range x.Placement.Providers {
 		if p := &x.Placement.Providers[i]; index.Shares(p) && len(p.Aggregates) == 0 {
 			r.add(Finding{
-				About: []Subject{x.providerSubject(p.UUID)}, Actual: "it has the trait MISC_SHARES_VIA_AGGREGATE and is in no aggregate", Expected: "an aggregate whose members use it",
-				Command: "openstack --os-placement-api-version 1.19 resource provider aggregate list " + p.UUID,
+				About:    []Subject{x.providerSubject(p.UUID)},
+				Actual:   "it has the trait MISC_SHARES_VIA_AGGREGATE and is in no aggregate",
+				Expected: "an aggregate whose members use it",
+				Command:  "openstack --os-placement-api-version 1.19 resource provider aggregate list " + p.UUID,
 			})
 		}
 	}
@@ -272,10 +296,12 @@ func sharingAggregateEmpty(x *records, r *report) {
 	}
 	for i := range x.Placement.Providers {
 		p := &x.Placement.Providers[i]
-		if index.Shares(p) && len(p.Aggregates) > 0 && !slices.ContainsFunc(p.Aggregates, func(a string) bool { return members[a] > 0 }) {
+		if index.Shares(p) && len(p.Aggregates) > 0 &&
+			!slices.ContainsFunc(p.Aggregates, func(a string) bool { return members[a] > 0 }) {
 			r.add(Finding{
-				About: []Subject{x.providerSubject(p.UUID)}, Actual: "no provider is in the aggregates through which it shares", Expected: "hosts that use it",
-				Command: "openstack --os-placement-api-version 1.19 resource provider aggregate list " + p.UUID,
+				About: []Subject{x.providerSubject(p.UUID)}, Actual: "no provider is in the aggregates through which it shares",
+				Expected: "hosts that use it",
+				Command:  "openstack --os-placement-api-version 1.19 resource provider aggregate list " + p.UUID,
 			})
 		}
 	}

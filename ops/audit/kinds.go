@@ -22,7 +22,8 @@ var kinds = []Kind{
 	// Allocations and their consumers.
 	{
 		OrphanedAllocation, Error, "Capacity is lost: nothing that exists uses the resources.",
-		"Ensure that no server has the UUID, and delete the allocation.", cloud.ConsumersPart | cloud.ComputePart, orphanedAllocation,
+		"Ensure that no server has the UUID, and delete the allocation.", cloud.ConsumersPart | cloud.ComputePart,
+		orphanedAllocation,
 	},
 	{
 		EndedMigrationAllocated, Error, "Capacity of the host that the server left is lost.",
@@ -34,7 +35,8 @@ var kinds = []Kind{
 	},
 	{
 		ConsumerWithoutType, Info, "Usages by type of consumer leave it out.",
-		"The next change of the allocation by a service that sets types repairs it.", cloud.ConsumersPart | cloud.ComputePart, consumerWithoutType,
+		"The next change of the allocation by a service that sets types repairs it.", cloud.ConsumersPart | cloud.ComputePart,
+		consumerWithoutType,
 	},
 	{
 		ConsumerTypeWrong, Warning, "Usages by type of consumer, and what cleans up migrations, take it for something else.",
@@ -76,19 +78,23 @@ var kinds = []Kind{
 	},
 	{
 		AllocatedOnSeveralHosts, Error, "A move did not release everything: capacity of the other host is lost.",
-		"Remove the part of the allocation that is on the other host.", cloud.ConsumersPart | cloud.ComputePart, allocatedOnSeveralHosts,
+		"Remove the part of the allocation that is on the other host.", cloud.ConsumersPart | cloud.ComputePart,
+		allocatedOnSeveralHosts,
 	},
 	{
 		FlavorAmountMissing, Error, "Its host looks emptier than it is and may get more servers than it can run.",
-		"Replace the server's allocation by what its flavor requests (heal with force).", cloud.ConsumersPart | cloud.ComputePart, flavorAmountMissing,
+		"Replace the server's allocation by what its flavor requests (heal with force).",
+		cloud.ConsumersPart | cloud.ComputePart, flavorAmountMissing,
 	},
 	{
 		FlavorAmountSuperfluous, Warning, "Capacity of its host is lost.",
-		"Replace the server's allocation by what its flavor requests (heal with force).", cloud.ConsumersPart | cloud.ComputePart, flavorAmountSuperfluous,
+		"Replace the server's allocation by what its flavor requests (heal with force).",
+		cloud.ConsumersPart | cloud.ComputePart, flavorAmountSuperfluous,
 	},
 	{
 		ClassNotRequested, Warning, "Capacity of its host is lost.",
-		"Replace the server's allocation by what its flavor requests (heal with force).", cloud.ConsumersPart | cloud.ComputePart, classNotRequested,
+		"Replace the server's allocation by what its flavor requests (heal with force).",
+		cloud.ConsumersPart | cloud.ComputePart, classNotRequested,
 	},
 	{
 		OffloadedServerAllocated, Error, "Capacity is lost until the server is unshelved, which may fail.",
@@ -100,29 +106,35 @@ var kinds = []Kind{
 	},
 	{
 		ServerHostUnknown, Error, "The server cannot be managed: its host is not known to the compute service.",
-		"Start the compute service on the host under its former name, or evacuate the server.", cloud.ComputePart, serverHostUnknown,
+		"Start the compute service on the host under its former name, or evacuate the server.", cloud.ComputePart,
+		serverHostUnknown,
 	},
 	{
 		EvacuationSourceAllocated, Error, "Capacity is allocated that no service will release.",
-		"Remove the part of the allocation that is on the former host.", cloud.ConsumersPart | cloud.ComputePart, evacuationSourceAllocated,
+		"Remove the part of the allocation that is on the former host.", cloud.ConsumersPart | cloud.ComputePart,
+		evacuationSourceAllocated,
 	},
 
 	// Migrations.
 	{
-		MigrationWithoutAllocation, Warning, "The resize cannot be reverted safely: the former host may have no capacity any more.",
+		MigrationWithoutAllocation, Warning,
+		"The resize cannot be reverted safely: the former host may have no capacity any more.",
 		"Confirm the resize.", cloud.ConsumersPart | cloud.ComputePart, migrationWithoutAllocation,
 	},
 	{
 		MigrationOnWrongHost, Error, "Reverting the move gives the server resources of another host.",
-		"Compare the allocations of the migration and its server.", cloud.ConsumersPart | cloud.ComputePart, migrationOnWrongHost,
+		"Compare the allocations of the migration and its server.", cloud.ConsumersPart | cloud.ComputePart,
+		migrationOnWrongHost,
 	},
 	{
 		MigrationOfDeletedServer, Error, "Capacity of the host that the server was to leave is lost.",
 		"Delete the allocation of the migration.", cloud.ConsumersPart | cloud.ComputePart, migrationOfDeletedServer,
 	},
 	{
-		MigrationRecordStale, Warning, "The resize has ended for the server and not for its migration, which may have capacity allocated.",
-		"Compare both, and delete the allocation of the migration.", cloud.ConsumersPart | cloud.ComputePart, migrationRecordStale,
+		MigrationRecordStale, Warning,
+		"The resize has ended for the server and not for its migration, which may have capacity allocated.",
+		"Compare both, and delete the allocation of the migration.", cloud.ConsumersPart | cloud.ComputePart,
+		migrationRecordStale,
 	},
 
 	// Ports.
@@ -136,7 +148,8 @@ var kinds = []Kind{
 	},
 	{
 		PortBindingFailed, Error, "The port has no connection.",
-		"See that the agent of the host is alive and has the port's network, and detach and attach the port.", cloud.ComputePart | cloud.NetworkPart, portBindingFailed,
+		"See that the agent of the host is alive and has the port's network, and detach and attach the port.",
+		cloud.ComputePart | cloud.NetworkPart, portBindingFailed,
 	},
 	{
 		PortNotBound, Error, "The port has no connection.",
@@ -152,51 +165,64 @@ var kinds = []Kind{
 	},
 	{
 		KeyWithoutRequest, Warning, "The policy of the port went away without its allocation, which may still exist.",
-		"Remove the key allocation from the binding profile.", cloud.PlacementPart | cloud.ComputePart | cloud.NetworkPart, keyWithoutRequest,
+		"Remove the key allocation from the binding profile.", cloud.PlacementPart | cloud.ComputePart | cloud.NetworkPart,
+		keyWithoutRequest,
 	},
 	{
 		KeyGroupUnknown, Error, "A change of the policy, or detaching the port, does not find what was allocated for it.",
-		"Move the key in the binding profile to the group that the port requests.", cloud.PlacementPart | cloud.ComputePart | cloud.NetworkPart, keyGroupUnknown,
+		"Move the key in the binding profile to the group that the port requests.",
+		cloud.PlacementPart | cloud.ComputePart | cloud.NetworkPart, keyGroupUnknown,
 	},
 	{
 		KeyGroupMissing, Error, "A part of what the port is guaranteed is not accounted for.",
 		"Detach and attach the port.", cloud.PlacementPart | cloud.ComputePart | cloud.NetworkPart, keyGroupMissing,
 	},
 	{
-		KeyFormatOld, Info, "The binding profile is in the format before port-resource-request-groups, which later releases do not read.",
-		"Run the command that rewrites binding profiles.", cloud.PlacementPart | cloud.ComputePart | cloud.NetworkPart, keyFormatOld,
+		KeyFormatOld, Info,
+		"The binding profile is in the format before port-resource-request-groups, which later releases do not read.",
+		"Run the command that rewrites binding profiles.", cloud.PlacementPart | cloud.ComputePart | cloud.NetworkPart,
+		keyFormatOld,
 	},
 	{
 		KeyProviderMissing, Error, "Nothing accounts for what the port is guaranteed; the next binding fails.",
-		"Move the server, or detach and attach the port.", cloud.PlacementPart | cloud.ComputePart | cloud.NetworkPart, keyProviderMissing,
+		"Move the server, or detach and attach the port.", cloud.PlacementPart | cloud.ComputePart | cloud.NetworkPart,
+		keyProviderMissing,
 	},
 	{
 		KeyProviderOfOtherHost, Error, "The guarantee is accounted for on a host where the port is not.",
-		"Move the server, or detach and attach the port.", cloud.PlacementPart | cloud.ComputePart | cloud.NetworkPart, keyProviderOfOtherHost,
+		"Move the server, or detach and attach the port.", cloud.PlacementPart | cloud.ComputePart | cloud.NetworkPart,
+		keyProviderOfOtherHost,
 	},
 	{
 		KeyProviderLacksClass, Error, "The provider cannot give what the port is guaranteed.",
-		"Move the server, or detach and attach the port.", cloud.ConsumersPart | cloud.ComputePart | cloud.NetworkPart, keyProviderLacksClass,
+		"Move the server, or detach and attach the port.", cloud.ConsumersPart | cloud.ComputePart | cloud.NetworkPart,
+		keyProviderLacksClass,
 	},
 	{
 		KeyProviderLacksTrait, Error, "The port may be on another physical network than its guarantee.",
-		"Move the server, or detach and attach the port.", cloud.PlacementPart | cloud.ComputePart | cloud.NetworkPart, keyProviderLacksTrait,
+		"Move the server, or detach and attach the port.", cloud.PlacementPart | cloud.ComputePart | cloud.NetworkPart,
+		keyProviderLacksTrait,
 	},
 	{
 		KeyNotAllocated, Error, "The port is promised bandwidth that nothing accounts for.",
-		"Add what the port requests to the allocation of the server.", cloud.ConsumersPart | cloud.ComputePart | cloud.NetworkPart, keyNotAllocated,
+		"Add what the port requests to the allocation of the server.",
+		cloud.ConsumersPart | cloud.ComputePart | cloud.NetworkPart, keyNotAllocated,
 	},
 	{
 		PortAmountMissing, Error, "The port is promised more than is accounted for; the device may be overcommitted.",
-		"Add the difference to the allocation of the server.", cloud.ConsumersPart | cloud.ComputePart | cloud.NetworkPart, portAmountMissing,
+		"Add the difference to the allocation of the server.", cloud.ConsumersPart | cloud.ComputePart | cloud.NetworkPart,
+		portAmountMissing,
 	},
 	{
-		PortAmountSuperfluous, Error, "Bandwidth leaks: a port was deleted or changed, and what it had stays allocated until the server is deleted.",
-		"Subtract the difference from the allocation of the server.", cloud.ConsumersPart | cloud.ComputePart | cloud.NetworkPart, portAmountSuperfluous,
+		PortAmountSuperfluous, Error,
+		"Bandwidth leaks: a port was deleted or changed, and what it had stays allocated until the server is deleted.",
+		"Subtract the difference from the allocation of the server.",
+		cloud.ConsumersPart | cloud.ComputePart | cloud.NetworkPart, portAmountSuperfluous,
 	},
 	{
 		RequestTraitWithoutProvider, Warning, "No server can be started with the port: there is no valid host.",
-		"Map the physical network on the hosts that have it, or use a VNIC type that their agents bind.", cloud.PlacementPart | cloud.NetworkPart, requestTraitWithoutProvider,
+		"Map the physical network on the hosts that have it, or use a VNIC type that their agents bind.",
+		cloud.PlacementPart | cloud.NetworkPart, requestTraitWithoutProvider,
 	},
 
 	// Agents and what they report.
@@ -206,7 +232,8 @@ var kinds = []Kind{
 	},
 	{
 		AgentNotSynced, Error, "Placement may not have what the agent reports.",
-		"See the log of the network service for the reason; it tries again with the next report.", cloud.NetworkPart, agentNotSynced,
+		"See the log of the network service for the reason; it tries again with the next report.", cloud.NetworkPart,
+		agentNotSynced,
 	},
 	{
 		AgentReportInvalid, Error, "Placement gets nothing from the agent.",
@@ -218,11 +245,14 @@ var kinds = []Kind{
 	},
 	{
 		AgentHostUnknown, Error, "The agent's devices cannot be put into placement.",
-		"Set resource_provider_hypervisors or resource_provider_default_hypervisor of the agent to the hypervisor's hostname.", cloud.PlacementPart | cloud.NetworkPart, agentHostUnknown,
+		"Set resource_provider_hypervisors or resource_provider_default_hypervisor of the agent to the hypervisor's " +
+			"hostname.", cloud.PlacementPart | cloud.NetworkPart, agentHostUnknown,
 	},
 	{
-		AgentHostDiffers, Error, "Ports of servers on the host cannot be bound: no agent is on the host that the compute service names.",
-		"Set host to the same value in the settings of both services.", cloud.ComputePart | cloud.NetworkPart, agentHostDiffers,
+		AgentHostDiffers, Error,
+		"Ports of servers on the host cannot be bound: no agent is on the host that the compute service names.",
+		"Set host to the same value in the settings of both services.", cloud.ComputePart | cloud.NetworkPart,
+		agentHostDiffers,
 	},
 	{
 		AgentProviderMissing, Error, "Placement does not offer the device: there is no valid host for ports that request it.",
@@ -242,7 +272,8 @@ var kinds = []Kind{
 	},
 	{
 		AgentProviderStale, Warning, "Servers are sent to devices that nothing manages.",
-		"Start the agent again, or delete its providers, those of devices first.", cloud.PlacementPart | cloud.NetworkPart, agentProviderStale,
+		"Start the agent again, or delete its providers, those of devices first.", cloud.PlacementPart | cloud.NetworkPart,
+		agentProviderStale,
 	},
 	{
 		DeviceProviderStale, Warning, "Servers are sent to a device that does not exist.",
@@ -262,7 +293,8 @@ var kinds = []Kind{
 	},
 	{
 		InventorySettingsDiffer, Warning, "Placement calculates with other settings than the agent's.",
-		"Restart the agent, which reports again; it overwrites what others have set.", cloud.PlacementPart | cloud.NetworkPart, inventorySettingsDiffer,
+		"Restart the agent, which reports again; it overwrites what others have set.",
+		cloud.PlacementPart | cloud.NetworkPart, inventorySettingsDiffer,
 	},
 	{
 		MaxUnitBelowTotal, Warning, "A port that requests more than this gets no host, although a device has enough.",
@@ -284,19 +316,23 @@ var kinds = []Kind{
 	// Hosts.
 	{
 		HypervisorWithoutProvider, Error, "No server is started on the host.",
-		"See that its compute service is up; it creates the provider.", cloud.PlacementPart | cloud.ComputePart, hypervisorWithoutProvider,
+		"See that its compute service is up; it creates the provider.", cloud.PlacementPart | cloud.ComputePart,
+		hypervisorWithoutProvider,
 	},
 	{
 		HypervisorUUIDDiffers, Error, "The compute service of the host cannot create its provider: the name is taken.",
-		"Release what is allocated of the old provider and delete it, or give the host its former UUID back.", cloud.PlacementPart | cloud.ComputePart, hypervisorUUIDDiffers,
+		"Release what is allocated of the old provider and delete it, or give the host its former UUID back.",
+		cloud.PlacementPart | cloud.ComputePart, hypervisorUUIDDiffers,
 	},
 	{
 		HypervisorNameDiffers, Warning, "The host was renamed. Agents look for its provider by name and do not find it.",
-		"Give the host its former name back, or empty it and have it created again.", cloud.PlacementPart | cloud.ComputePart, hypervisorNameDiffers,
+		"Give the host its former name back, or empty it and have it created again.", cloud.PlacementPart | cloud.ComputePart,
+		hypervisorNameDiffers,
 	},
 	{
 		ProviderOfDeletedHost, Warning, "Servers are sent to a host that does not exist.",
-		"Release what is allocated of it, and delete the providers of its tree from the bottom up.", cloud.PlacementPart | cloud.ComputePart, providerOfDeletedHost,
+		"Release what is allocated of it, and delete the providers of its tree from the bottom up.",
+		cloud.PlacementPart | cloud.ComputePart, providerOfDeletedHost,
 	},
 	{
 		HostWithoutService, Error, "Servers are sent to a host that nothing manages.",
@@ -308,33 +344,40 @@ var kinds = []Kind{
 	},
 	{
 		DisabledTraitMissing, Warning, "Placement offers the host, so that searches with a limit may end without a host.",
-		"Restart the compute service of the host, or set the trait.", cloud.PlacementPart | cloud.ComputePart, disabledTraitMissing,
+		"Restart the compute service of the host, or set the trait.", cloud.PlacementPart | cloud.ComputePart,
+		disabledTraitMissing,
 	},
 	{
 		DisabledTraitSuperfluous, Error, "No server is started on the host.",
-		"Restart the compute service of the host, or remove the trait.", cloud.PlacementPart | cloud.ComputePart, disabledTraitSuperfluous,
+		"Restart the compute service of the host, or remove the trait.", cloud.PlacementPart | cloud.ComputePart,
+		disabledTraitSuperfluous,
 	},
 	{
 		OwnerTraitMissing, Warning, "No server is started there once every compute service is of Nova 2026.2 or newer.",
-		"Upgrade the compute service of the host, or restart it: it sets the trait.", cloud.PlacementPart | cloud.ComputePart, ownerTraitMissing,
+		"Upgrade the compute service of the host, or restart it: it sets the trait.", cloud.PlacementPart | cloud.ComputePart,
+		ownerTraitMissing,
 	},
 
 	// Aggregates.
 	{
-		AggregateMirrorMissing, Error, "Servers of the aggregate's projects, or of its availability zone, are not sent to the host.",
+		AggregateMirrorMissing, Error,
+		"Servers of the aggregate's projects, or of its availability zone, are not sent to the host.",
 		"Synchronize aggregates.", cloud.PlacementPart | cloud.ComputePart, aggregateMirrorMissing,
 	},
 	{
 		AggregateMirrorSuperfluous, Warning, "Servers are sent to a host that has left the aggregate.",
-		"Remove the aggregate from the provider; sync_aggregates does not.", cloud.PlacementPart | cloud.ComputePart, aggregateMirrorSuperfluous,
+		"Remove the aggregate from the provider; sync_aggregates does not.", cloud.PlacementPart | cloud.ComputePart,
+		aggregateMirrorSuperfluous,
 	},
 	{
 		AggregateHostUnknown, Warning, "Synchronizing aggregates fails at the host.",
-		"Remove the host from the aggregate; one that Nova does not know any more, in the table aggregate_hosts of its API's database.", cloud.ComputePart, aggregateHostUnknown,
+		"Remove the host from the aggregate; one that Nova does not know any more, in the table aggregate_hosts of its " +
+			"API's database.", cloud.ComputePart, aggregateHostUnknown,
 	},
 	{
 		AggregateRatioDiffers, Info, "The ratio in an aggregate's metadata has no effect where placement has another one.",
-		"Set the ratio in placement and in the settings of the host, or remove the metadata.", cloud.PlacementPart | cloud.ComputePart, aggregateRatioDiffers,
+		"Set the ratio in placement and in the settings of the host, or remove the metadata.",
+		cloud.PlacementPart | cloud.ComputePart, aggregateRatioDiffers,
 	},
 	{
 		RatiosDifferInAggregate, Info, "Hosts that should be alike are filled to different degrees.",
@@ -356,7 +399,8 @@ var kinds = []Kind{
 	},
 	{
 		ReservedInUse, Info, "Nothing more is allocated there: everything is reserved while it is in use.",
-		"Nothing, if it is a bare-metal node, a one-time-use device or a device that has left; lower what is reserved otherwise.", cloud.PlacementPart, reservedInUse,
+		"Nothing, if it is a bare-metal node, a one-time-use device or a device that has left; lower what is reserved " +
+			"otherwise.", cloud.PlacementPart, reservedInUse,
 	},
 	{
 		GuaranteeOvercommitted, Warning, "Guarantees cannot be kept when all ports use theirs.",

@@ -55,7 +55,8 @@ func portOfDeletedServer(x *records, r *report) {
 	x.computePorts(func(p *cloud.Port, s *index.Server) {
 		if s == nil {
 			r.add(Finding{
-				About: []Subject{portSubject(p), {Kind: "server", ID: p.Device}}, Actual: "its device is server " + p.Device + ", which is not there",
+				About:    []Subject{portSubject(p), {Kind: "server", ID: p.Device}},
+				Actual:   "its device is server " + p.Device + ", which is not there",
 				Expected: "a server, or no device", Command: "openstack port set --device '' --device-owner '' " + p.UUID,
 			})
 		}
@@ -66,8 +67,10 @@ func portHostDiffers(x *records, r *report) {
 	x.computePorts(func(p *cloud.Port, s *index.Server) {
 		if s != nil && !s.Busy && s.Root != nil && p.Host != "" && p.Host != s.Host {
 			r.add(Finding{
-				About: []Subject{portSubject(p), serverSubject(s)}, Actual: "it is bound on host " + p.Host, Expected: "host " + s.Host + ", where its server runs",
-				Command: fmt.Sprintf("openstack server remove port %s %s && openstack server add port %s %s", s.UUID, p.UUID, s.UUID, p.UUID),
+				About: []Subject{portSubject(p), serverSubject(s)}, Actual: "it is bound on host " + p.Host,
+				Expected: "host " + s.Host + ", where its server runs",
+				Command: fmt.Sprintf("openstack server remove port %s %s && openstack server add port %s %s", s.UUID, p.UUID,
+					s.UUID, p.UUID),
 			})
 		}
 	})
@@ -77,8 +80,9 @@ func portBindingFailed(x *records, r *report) {
 	x.computePorts(func(p *cloud.Port, s *index.Server) {
 		if s != nil && !s.Busy && p.VIF == "binding_failed" {
 			r.add(Finding{
-				About: []Subject{portSubject(p), serverSubject(s)}, Actual: fmt.Sprintf("binding it on host %s failed", p.Host), Expected: "a port that is bound",
-				Command: "openstack network agent list --host " + p.Host,
+				About: []Subject{portSubject(p), serverSubject(s)}, Actual: fmt.Sprintf("binding it on host %s failed", p.Host),
+				Expected: "a port that is bound",
+				Command:  "openstack network agent list --host " + p.Host,
 			})
 		}
 	})
@@ -91,8 +95,10 @@ func portNotBound(x *records, r *report) {
 		}
 		if p.Host == "" || p.VIF == "unbound" {
 			r.add(Finding{
-				About: []Subject{portSubject(p), serverSubject(s)}, Actual: "it is not bound", Expected: "it is bound on host " + s.Host,
-				Command: fmt.Sprintf("openstack server remove port %s %s && openstack server add port %s %s", s.UUID, p.UUID, s.UUID, p.UUID),
+				About: []Subject{portSubject(p), serverSubject(s)}, Actual: "it is not bound",
+				Expected: "it is bound on host " + s.Host,
+				Command: fmt.Sprintf("openstack server remove port %s %s && openstack server add port %s %s", s.UUID, p.UUID,
+					s.UUID, p.UUID),
 			})
 		}
 	})
@@ -103,8 +109,9 @@ func keyOfUnboundPort(x *records, r *report) {
 		p := &x.Network.Ports[i]
 		if s := x.Servers[p.Device]; p.Host == "" && len(p.Allocation) > 0 && (s == nil || !s.Busy) {
 			r.add(Finding{
-				About: []Subject{portSubject(p)}, Actual: "it is not bound, and its binding profile names " + names(x, p), Expected: "no allocation in its binding profile",
-				Command: "openstack port unset --binding-profile allocation " + p.UUID,
+				About: []Subject{portSubject(p)}, Actual: "it is not bound, and its binding profile names " + names(x, p),
+				Expected: "no allocation in its binding profile",
+				Command:  "openstack port unset --binding-profile allocation " + p.UUID,
 			})
 		}
 	}
@@ -123,9 +130,11 @@ func boundWithoutKey(x *records, r *report) {
 	x.boundPorts(func(p *cloud.Port, s *index.Server) {
 		if index.HasRequest(p) && len(p.Allocation) == 0 && p.VIF != "binding_failed" && p.VIF != "unbound" {
 			r.add(Finding{
-				About: []Subject{portSubject(p), serverSubject(s)}, Actual: "it is bound on host " + p.Host + ", and names no provider",
+				About:    []Subject{portSubject(p), serverSubject(s)},
+				Actual:   "it is bound on host " + p.Host + ", and names no provider",
 				Expected: "a provider that gives it " + requested(p),
-				Command:  fmt.Sprintf("openstack server remove port %s %s && openstack server add port %s %s", s.UUID, p.UUID, s.UUID, p.UUID),
+				Command: fmt.Sprintf("openstack server remove port %s %s && openstack server add port %s %s", s.UUID, p.UUID,
+					s.UUID, p.UUID),
 			})
 		}
 	})
@@ -176,8 +185,10 @@ func keyWithoutRequest(x *records, r *report) {
 	x.boundPorts(func(p *cloud.Port, s *index.Server) {
 		if len(p.Allocation) > 0 && !index.HasRequest(p) {
 			r.add(Finding{
-				About: []Subject{portSubject(p), serverSubject(s)}, Actual: "it requests nothing, and its binding profile names " + names(x, p), Expected: "no allocation in its binding profile",
-				Command: "openstack port unset --binding-profile allocation " + p.UUID,
+				About:    []Subject{portSubject(p), serverSubject(s)},
+				Actual:   "it requests nothing, and its binding profile names " + names(x, p),
+				Expected: "no allocation in its binding profile",
+				Command:  "openstack port unset --binding-profile allocation " + p.UUID,
 			})
 		}
 	})
@@ -220,9 +231,11 @@ func keyGroupMissing(x *records, r *report) {
 		for _, g := range p.Request.Groups {
 			if index.NamedProvider(p, g) == "" {
 				r.add(Finding{
-					About: []Subject{portSubject(p), serverSubject(s)}, Actual: "its binding profile names no provider for " + groupName(g),
+					About:    []Subject{portSubject(p), serverSubject(s)},
+					Actual:   "its binding profile names no provider for " + groupName(g),
 					Expected: "one that gives it " + index.FormatAmounts(g.Resources),
-					Command:  fmt.Sprintf("openstack server remove port %s %s && openstack server add port %s %s", s.UUID, p.UUID, s.UUID, p.UUID),
+					Command: fmt.Sprintf("openstack server remove port %s %s && openstack server add port %s %s", s.UUID, p.UUID,
+						s.UUID, p.UUID),
 				})
 			}
 		}
@@ -233,8 +246,10 @@ func keyFormatOld(x *records, r *report) {
 	x.boundPorts(func(p *cloud.Port, s *index.Server) {
 		if _, old := p.Allocation[""]; old && index.HasRequest(p) && p.Request.Groups[0].ID != "" {
 			r.add(Finding{
-				About: []Subject{portSubject(p), serverSubject(s)}, Actual: "its binding profile names a provider without its group", Expected: "a provider for each of the groups " + groupIDs(p),
-				Command: "neutron-sanitize-port-binding-profile-allocation",
+				About:    []Subject{portSubject(p), serverSubject(s)},
+				Actual:   "its binding profile names a provider without its group",
+				Expected: "a provider for each of the groups " + groupIDs(p),
+				Command:  "neutron-sanitize-port-binding-profile-allocation",
 			})
 		}
 	})
@@ -244,7 +259,8 @@ func keyProviderMissing(x *records, r *report) {
 	x.keyedGroups(func(p *cloud.Port, s *index.Server, g cloud.PortGroup, uuid string) {
 		if x.ByUUID[uuid] == nil {
 			r.add(Finding{
-				About: []Subject{portSubject(p), serverSubject(s), x.providerSubject(uuid)}, Actual: "its binding profile names provider " + uuid + ", which is not there",
+				About:    []Subject{portSubject(p), serverSubject(s), x.providerSubject(uuid)},
+				Actual:   "its binding profile names provider " + uuid + ", which is not there",
 				Expected: "a provider of host " + s.Host, Command: "openstack server migrate " + s.UUID,
 			})
 		}
@@ -255,7 +271,8 @@ func keyProviderOfOtherHost(x *records, r *report) {
 	x.keyedGroups(func(p *cloud.Port, s *index.Server, g cloud.PortGroup, uuid string) {
 		if provider := x.ByUUID[uuid]; provider != nil && !index.Shares(provider) && x.RootOf(provider) != s.Root {
 			r.add(Finding{
-				About: []Subject{portSubject(p), serverSubject(s), x.providerSubject(uuid)}, Actual: fmt.Sprintf("its binding profile names a provider of %s", x.RootOf(provider).Name),
+				About:    []Subject{portSubject(p), serverSubject(s), x.providerSubject(uuid)},
+				Actual:   fmt.Sprintf("its binding profile names a provider of %s", x.RootOf(provider).Name),
 				Expected: "a provider of " + s.Root.Name + ", on which it is bound", Command: "openstack server migrate " + s.UUID,
 			})
 		}
@@ -264,7 +281,9 @@ func keyProviderOfOtherHost(x *records, r *report) {
 
 // groupsOnOwnHost calls fn with those of keyedGroups whose provider is one of the server's host.
 // Others have codes of their own.
-func (x *records) groupsOnOwnHost(fn func(p *cloud.Port, s *index.Server, g cloud.PortGroup, provider *cloud.Provider)) {
+func (x *records) groupsOnOwnHost(
+	fn func(p *cloud.Port, s *index.Server, g cloud.PortGroup, provider *cloud.Provider),
+) {
 	x.keyedGroups(func(p *cloud.Port, s *index.Server, g cloud.PortGroup, uuid string) {
 		if provider := x.ByUUID[uuid]; provider != nil && x.RootOf(provider) == s.Root {
 			fn(p, s, g, provider)
@@ -278,8 +297,10 @@ func keyProviderLacksClass(x *records, r *report) {
 			_, has := provider.Inventories[class]
 			if !has && s.Allocated(provider.UUID, class) == 0 {
 				r.add(Finding{
-					About: []Subject{portSubject(p), serverSubject(s), x.providerSubject(provider.UUID)}, Actual: "its binding profile names a provider without an inventory of " + class,
-					Expected: fmt.Sprintf("a provider that gives it %s %d", class, g.Resources[class]), Command: "openstack server migrate " + s.UUID,
+					About:    []Subject{portSubject(p), serverSubject(s), x.providerSubject(provider.UUID)},
+					Actual:   "its binding profile names a provider without an inventory of " + class,
+					Expected: fmt.Sprintf("a provider that gives it %s %d", class, g.Resources[class]),
+					Command:  "openstack server migrate " + s.UUID,
 				})
 			}
 		}
@@ -294,8 +315,10 @@ func keyProviderLacksTrait(x *records, r *report) {
 		for _, trait := range g.Required {
 			if !slices.Contains(provider.Traits, trait) {
 				r.add(Finding{
-					About: []Subject{portSubject(p), serverSubject(s), x.providerSubject(provider.UUID)}, Actual: "its binding profile names a provider without the trait " + trait,
-					Expected: "a provider with the traits " + strings.Join(g.Required, ", "), Command: "openstack server migrate " + s.UUID,
+					About:    []Subject{portSubject(p), serverSubject(s), x.providerSubject(provider.UUID)},
+					Actual:   "its binding profile names a provider without the trait " + trait,
+					Expected: "a provider with the traits " + strings.Join(g.Required, ", "),
+					Command:  "openstack server migrate " + s.UUID,
 				})
 			}
 		}
@@ -336,7 +359,8 @@ func (x *records) shortfalls(fn func(s *index.Server, l shortfall)) {
 func keyNotAllocated(x *records, r *report) {
 	x.shortfalls(func(s *index.Server, l shortfall) {
 		if len(s.Consumer.Allocations[l.provider.UUID]) == 0 {
-			r.addShortfall(x, s, l, fmt.Sprintf("its server has nothing allocated on the provider that it names, %s", l.provider.Name))
+			r.addShortfall(x, s, l,
+				fmt.Sprintf("its server has nothing allocated on the provider that it names, %s", l.provider.Name))
 		}
 	})
 }
@@ -344,7 +368,8 @@ func keyNotAllocated(x *records, r *report) {
 func portAmountMissing(x *records, r *report) {
 	x.shortfalls(func(s *index.Server, l shortfall) {
 		if len(s.Consumer.Allocations[l.provider.UUID]) > 0 {
-			r.addShortfall(x, s, l, fmt.Sprintf("its server has allocated %s %d for it on %s", l.class, l.allocated, l.provider.Name))
+			r.addShortfall(x, s, l,
+				fmt.Sprintf("its server has allocated %s %d for it on %s", l.class, l.allocated, l.provider.Name))
 		}
 	})
 }
@@ -359,7 +384,8 @@ func (r *report) addShortfall(x *records, s *index.Server, l shortfall, actual s
 
 func portAmountSuperfluous(x *records, r *report) {
 	named := map[string]map[string]map[string]int64{} // by server, provider and class
-	unnamed := map[string]bool{}                      // servers with a port whose amounts are not known to be of a provider
+	// servers with a port whose amounts are not known to be of a provider
+	unnamed := map[string]bool{}
 	x.computePorts(func(p *cloud.Port, s *index.Server) {
 		if s == nil {
 			return
@@ -403,10 +429,13 @@ func portAmountSuperfluous(x *records, r *report) {
 			return
 		}
 		eachAllocation(s.Consumer, func(uuid, class string, n int64) {
-			if more := n - named[s.UUID][uuid][class] - own[class]; index.IsPortClass(class) && more > 0 && x.TreeOf(uuid) == s.Root.UUID {
+			if more := n - named[s.UUID][uuid][class] - own[class]; index.IsPortClass(class) && more > 0 &&
+				x.TreeOf(uuid) == s.Root.UUID {
 				r.add(Finding{
-					About: []Subject{serverSubject(s), x.providerSubject(uuid)}, Actual: fmt.Sprintf("it has allocated %s %d on %s", class, n, x.providerSubject(uuid).Name),
-					Expected: fmt.Sprintf("%d, which its ports request there", n-more), Command: "openstack resource provider allocation show " + s.UUID,
+					About:    []Subject{serverSubject(s), x.providerSubject(uuid)},
+					Actual:   fmt.Sprintf("it has allocated %s %d on %s", class, n, x.providerSubject(uuid).Name),
+					Expected: fmt.Sprintf("%d, which its ports request there", n-more),
+					Command:  "openstack resource provider allocation show " + s.UUID,
 				})
 			}
 		})
@@ -429,8 +458,11 @@ func requestTraitWithoutProvider(x *records, r *report) {
 			for _, trait := range g.Required {
 				if !has[trait] {
 					r.add(Finding{
-						About: []Subject{portSubject(p)}, Actual: "it requests a provider with the trait " + trait + ", and no provider has it",
-						Expected: "a provider with it, or no server can be started with the port", Command: "openstack --os-placement-api-version 1.6 trait list --associated", // what providers have
+						About:  []Subject{portSubject(p)},
+						Actual: "it requests a provider with the trait " + trait + ", and no provider has it",
+						// what providers have
+						Expected: "a provider with it, or no server can be started with the port",
+						Command:  "openstack --os-placement-api-version 1.6 trait list --associated",
 					})
 				}
 			}

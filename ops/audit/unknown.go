@@ -45,13 +45,15 @@ func Unknown(x *index.Index, o Options) (list []Subject) {
 		}
 	}
 	for _, name := range o.Servers {
-		if name == "" || x.Servers[name] == nil && x.Consumers[name] == nil && x.Migrations[name] == nil && x.Moves[name] == nil && x.PortsOf[name] == nil &&
+		if name == "" || x.Servers[name] == nil && x.Consumers[name] == nil && x.Migrations[name] == nil &&
+			x.Moves[name] == nil && x.PortsOf[name] == nil &&
 			!slices.ContainsFunc(x.Compute.Servers, func(s cloud.Server) bool { return s.Name == name }) {
 			list = append(list, Subject{Kind: "server", ID: name})
 		}
 	}
 	for _, name := range o.Ports {
-		if name == "" || x.Ports[name] == nil && !slices.ContainsFunc(x.Network.Ports, func(p cloud.Port) bool { return p.Name == name }) {
+		if name == "" ||
+			x.Ports[name] == nil && !slices.ContainsFunc(x.Network.Ports, func(p cloud.Port) bool { return p.Name == name }) {
 			list = append(list, Subject{Kind: "port", ID: name})
 		}
 	}

@@ -19,13 +19,21 @@ func TestUnknown(t *testing.T) {
 	c.Placement.Consumers = append(c.Placement.Consumers, cloud.Consumer{UUID: deleted})
 	c.Network.Ports[0].Device = cloudtest.UUID("device")
 	if list := audit.Unknown(index.New(c), audit.Options{
-		Servers: []string{"normal", cloudtest.UUID("server normal"), deleted, c.Compute.Migrations[0].UUID, c.Network.Ports[0].Device},
-		Ports:   []string{"groups", c.Network.Ports[0].UUID}, Hosts: []string{"cn1", "CN1", "nfs"},
+		Servers: []string{
+			"normal", cloudtest.UUID("server normal"), deleted, c.Compute.Migrations[0].UUID, c.Network.Ports[0].Device,
+		},
+		Ports: []string{"groups", c.Network.Ports[0].UUID}, Hosts: []string{"cn1", "CN1", "nfs"},
 	}); len(list) > 0 {
 		t.Errorf("unknown are %v", list)
 	}
 	want := []audit.Subject{
-		{Kind: "server", ID: "groups"}, {Kind: "server", ID: cloudtest.UUID("host cn1")}, {Kind: "server"}, {Kind: "port", ID: "normal"}, {Kind: "port"}, {Kind: "host", ID: "cn"}, {Kind: "host"},
+		{Kind: "server", ID: "groups"},
+		{Kind: "server", ID: cloudtest.UUID("host cn1")},
+		{Kind: "server"},
+		{Kind: "port", ID: "normal"},
+		{Kind: "port"},
+		{Kind: "host", ID: "cn"},
+		{Kind: "host"},
 	}
 	if diff := cmp.Diff(want, audit.Unknown(index.New(c), audit.Options{
 		Servers: []string{"groups", cloudtest.UUID("host cn1"), ""}, Ports: []string{"normal", ""}, Hosts: []string{"cn", ""},

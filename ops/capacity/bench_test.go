@@ -12,11 +12,15 @@ import (
 // flavorWithPort is a flavor with a port on one of the physical networks of the clouds.
 func flavorWithPort() placement.Query {
 	return placement.Query{Groups: []placement.RequestGroup{
-		{Resources: []placement.ClassAmount{{Class: "VCPU", Amount: 2}, {Class: "MEMORY_MB", Amount: 4096}, {Class: "DISK_GB", Amount: 20}}},
+		{Resources: []placement.ClassAmount{
+			{Class: "VCPU", Amount: 2}, {Class: "MEMORY_MB", Amount: 4096}, {Class: "DISK_GB", Amount: 20},
+		}},
 		{
-			Suffix:    "_port0",
-			Resources: []placement.ClassAmount{{Class: "NET_BW_EGR_KILOBIT_PER_SEC", Amount: 1000}, {Class: "NET_BW_IGR_KILOBIT_PER_SEC", Amount: 1000}},
-			Required:  [][]string{{"CUSTOM_PHYSNET_DC0"}, {"CUSTOM_VNIC_TYPE_NORMAL"}},
+			Suffix: "_port0",
+			Resources: []placement.ClassAmount{
+				{Class: "NET_BW_EGR_KILOBIT_PER_SEC", Amount: 1000}, {Class: "NET_BW_IGR_KILOBIT_PER_SEC", Amount: 1000},
+			},
+			Required: [][]string{{"CUSTOM_PHYSNET_DC0"}, {"CUSTOM_VNIC_TYPE_NORMAL"}},
 		},
 	}}
 }
@@ -40,7 +44,8 @@ func BenchmarkLeftOfMix(b *testing.B) {
 	plain.Groups = plain.Groups[:1]
 	b.ReportAllocs()
 	for b.Loop() {
-		c, err := capacity.MixHeadroom(b.Context(), s, []capacity.Part{{Name: "plain", Query: plain, Weight: 3}, {Name: "port", Query: flavorWithPort(), Weight: 1}})
+		c, err := capacity.MixHeadroom(b.Context(), s,
+			[]capacity.Part{{Name: "plain", Query: plain, Weight: 3}, {Name: "port", Query: flavorWithPort(), Weight: 1}})
 		if err != nil || c.Least == 0 {
 			b.Fatal(c, err)
 		}

@@ -119,7 +119,9 @@ func (l *ledger) fits(w way) int64 {
 func (l *ledger) after() *snapshot.Snapshot {
 	var changes placement.Changes
 	for t := range l.trees {
-		changes.TreeChanges = append(changes.TreeChanges, snapshot.Replacement{From: t, To: t.After(l.taken, l.snapshot.Built())})
+		changes.TreeChanges = append(changes.TreeChanges, snapshot.Replacement{
+			From: t, To: t.After(l.taken, l.snapshot.Built()),
+		})
 	}
 	next, _ := l.snapshot.WithChanges(changes, l.snapshot.Built()) // the changes begin with its own trees
 	return next

@@ -17,7 +17,9 @@ import (
 // requested from placement when a server moves; it may be nil. A consumer that is no server in the
 // records, or that requests has an error for, is taken to need what it has. It fails when the
 // records have no allocations.
-func Consumers(c *cloud.Cloud, s *snapshot.Snapshot, host *snapshot.Tree, query func(*cloud.Server) (placement.Query, error)) ([]Consumer, []Waiting, error) {
+func Consumers(
+	c *cloud.Cloud, s *snapshot.Snapshot, host *snapshot.Tree, query func(*cloud.Server) (placement.Query, error),
+) ([]Consumer, []Waiting, error) {
 	if c.Placement == nil || c.Placement.Consumers == nil {
 		return nil, nil, errors.New("the records have no allocations of placement")
 	}
@@ -47,13 +49,19 @@ func Consumers(c *cloud.Cloud, s *snapshot.Snapshot, host *snapshot.Tree, query 
 		switch {
 		case m != nil:
 			waiting = append(waiting, Waiting{consumer.UUID, m.Server, fmt.Sprintf(
-				"migration of server %s to %s (%s): it has what the server had here allocated until it is confirmed or reverted", m.Server, m.DestNode, m.Status)})
+				"migration of server %s to %s (%s): it has what the server had here allocated until it is confirmed or reverted",
+				m.Server, m.DestNode, m.Status)})
 			continue
 		case strings.EqualFold(consumer.Type, "migration"):
-			waiting = append(waiting, Waiting{Consumer: consumer.UUID, Reason: "a migration that the records of the compute service do not have"})
+			waiting = append(waiting, Waiting{
+				Consumer: consumer.UUID, Reason: "a migration that the records of the compute service do not have",
+			})
 			continue
 		case move != nil:
-			waiting = append(waiting, Waiting{consumer.UUID, consumer.UUID, fmt.Sprintf("the server is moving from %s to %s (%s)", move.SourceNode, move.DestNode, move.Status)})
+			waiting = append(waiting, Waiting{
+				consumer.UUID, consumer.UUID,
+				fmt.Sprintf("the server is moving from %s to %s (%s)", move.SourceNode, move.DestNode, move.Status),
+			})
 			continue
 		}
 		h := Consumer{UUID: consumer.UUID, Group: groups[consumer.UUID], Shared: map[string]map[string]int64{}}
@@ -75,7 +83,8 @@ func Consumers(c *cloud.Cloud, s *snapshot.Snapshot, host *snapshot.Tree, query 
 			}
 		}
 		h.Query = fromAllocations(s, host, allocated, h.Shared)
-		h.Assumed = reason + "; it is taken to need the classes and amounts that it has, of providers with the same CUSTOM_PHYSNET_* and CUSTOM_VNIC_TYPE_* traits, and nothing else"
+		h.Assumed = reason + "; it is taken to need the classes and amounts that it has, of providers with the same " +
+			"CUSTOM_PHYSNET_* and CUSTOM_VNIC_TYPE_* traits, and nothing else"
 		consumers = append(consumers, h)
 	}
 	return consumers, waiting, nil
@@ -101,7 +110,10 @@ func hardGroups(c *cloud.Cloud) map[string]*Group {
 		if group.Policy != "affinity" && group.Policy != "anti-affinity" {
 			continue
 		}
-		g := &Group{UUID: group.UUID, Name: group.Name, Affinity: group.Policy == "affinity", Most: max(1, group.Rules.MaxPerHost), Members: map[string]int{}}
+		g := &Group{
+			UUID: group.UUID, Name: group.Name, Affinity: group.Policy == "affinity", Most: max(1, group.Rules.MaxPerHost),
+			Members: map[string]int{},
+		}
 		for _, member := range group.Members {
 			if groups[member] == nil { // a server is in one group
 				groups[member] = g
@@ -140,7 +152,9 @@ func onHost(consumer *cloud.Consumer, host *snapshot.Tree) map[string]map[string
 // fromAllocations returns a query for what a consumer has: what the root and sharing providers give
 // is the group without suffix, and what each other provider gives a group of its own, which
 // requires the traits of physical networks and VNIC types that the provider has.
-func fromAllocations(s *snapshot.Snapshot, host *snapshot.Tree, allocated, shared map[string]map[string]int64) placement.Query {
+func fromAllocations(
+	s *snapshot.Snapshot, host *snapshot.Tree, allocated, shared map[string]map[string]int64,
+) placement.Query {
 	sums := map[string]int64{}
 	var q placement.Query
 	for _, p := range host.Providers {
@@ -156,7 +170,8 @@ func fromAllocations(s *snapshot.Snapshot, host *snapshot.Tree, allocated, share
 		}
 		g := placement.RequestGroup{Suffix: fmt.Sprintf("_%d", len(q.Groups)+1), Resources: amountsOf(amounts)}
 		for _, id := range p.Traits {
-			if name := s.TraitName(id); strings.HasPrefix(name, "CUSTOM_PHYSNET_") || strings.HasPrefix(name, "CUSTOM_VNIC_TYPE_") {
+			if name := s.TraitName(id); strings.HasPrefix(name, "CUSTOM_PHYSNET_") ||
+				strings.HasPrefix(name, "CUSTOM_VNIC_TYPE_") {
 				g.Required = append(g.Required, []string{name})
 			}
 		}

@@ -105,8 +105,13 @@ const disabled = "COMPUTE_STATUS_DISABLED"
 // where that leaves none for a later one, other choices are tried, a bounded number of them. When
 // no plan for all is found, the plan moves as many as the first choices allow. It returns the error
 // of ctx when that ends.
-func Drain(ctx context.Context, s *snapshot.Snapshot, host *snapshot.Tree, consumers []Consumer, unfit func(*snapshot.Tree) bool) (*Plan, error) {
-	p := &Plan{Host: host.Root().Name, UUID: string(host.Root().UUID), Moves: []Move{}, Unplaceable: []Unplaceable{}, Waiting: []Waiting{}}
+func Drain(
+	ctx context.Context, s *snapshot.Snapshot, host *snapshot.Tree, consumers []Consumer, unfit func(*snapshot.Tree) bool,
+) (*Plan, error) {
+	p := &Plan{
+		Host: host.Root().Name, UUID: string(host.Root().UUID), Moves: []Move{}, Unplaceable: []Unplaceable{},
+		Waiting: []Waiting{},
+	}
 	rest := s.WithTrees([]int64{host.Root().ID}, placement.TreeRows{}, s.Built())
 	e := &draining{ctx: ctx, unfit: unfit, consumers: biggestFirst(s, consumers)}
 	for i := range e.consumers {
@@ -174,11 +179,16 @@ func Drain(ctx context.Context, s *snapshot.Snapshot, host *snapshot.Tree, consu
 func (g *Group) reason(host string) string {
 	switch {
 	case !g.Affinity:
-		return fmt.Sprintf("its server group %s (anti-affinity, %d for each host at most) has as many on each host that fits, or gets them by the moves above", g.Name, g.Most)
+		return fmt.Sprintf("its server group %s (anti-affinity, %d for each host at most) has as many on each host that "+
+			"fits, or gets them by the moves above", g.Name, g.Most)
 	case len(g.Members) == 1 && g.Members[host] > 0:
-		return fmt.Sprintf("all servers of its server group %s (affinity) are on %s, and Nova moves one only to a host where another one is", g.Name, host)
+		return fmt.Sprintf(
+			"all servers of its server group %s (affinity) are on %s, and Nova moves one only to a host where another one is",
+			g.Name, host)
 	default:
-		return fmt.Sprintf("no host that fits has another server of its server group %s (affinity), and Nova moves one only to such a host", g.Name)
+		return fmt.Sprintf(
+			"no host that fits has another server of its server group %s (affinity), and Nova moves one only to such a host",
+			g.Name)
 	}
 }
 
@@ -294,7 +304,8 @@ func (e *draining) position(k int) string {
 	}
 	var groups []string // only what one of the rest reads
 	for key, n := range e.placed {
-		if n != 0 && key.group != nil && !key.group.Affinity && slices.ContainsFunc(e.consumers[k:], func(h Consumer) bool { return h.Group == key.group }) {
+		if n != 0 && key.group != nil && !key.group.Affinity &&
+			slices.ContainsFunc(e.consumers[k:], func(h Consumer) bool { return h.Group == key.group }) {
 			groups = append(groups, fmt.Sprintf(" %s/%q=%d", key.group.UUID, key.host, n))
 		}
 	}

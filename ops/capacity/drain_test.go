@@ -78,7 +78,10 @@ func populated(t *rapid.T) (*placementtest.Builder, *cloud.Cloud, map[string]pla
 	c.Compute = &cloud.Compute{Servers: servers, Groups: make([]cloud.ServerGroup, 3)}
 	for i := range c.Compute.Groups {
 		g := &c.Compute.Groups[i]
-		g.UUID, g.Policy = fmt.Sprint("g", i), rapid.SampledFrom([]string{"anti-affinity", "anti-affinity", "affinity", "soft-affinity", "soft-anti-affinity"}).Draw(t, "policy")
+		g.UUID, g.Policy = fmt.Sprint("g", i), rapid.SampledFrom([]string{
+			"anti-affinity", "anti-affinity", "affinity", "soft-affinity", "soft-anti-affinity",
+		}).Draw(
+			t, "policy")
 		g.Name = g.UUID
 		if g.Policy == "anti-affinity" {
 			g.Rules.MaxPerHost = rapid.IntRange(0, 2).Draw(t, "most")
@@ -155,7 +158,10 @@ func move(t *rapid.T, b *placementtest.Builder, host string, h capacity.Consumer
 
 // feasible reports by brute force whether all consumers have a place, in the order of the list; the
 // second result is false when that takes too long.
-func feasible(t *rapid.T, c *cloud.Cloud, hosts map[string]string, b *placementtest.Builder, host string, consumers []capacity.Consumer, steps *int) (bool, bool) {
+func feasible(
+	t *rapid.T, c *cloud.Cloud, hosts map[string]string, b *placementtest.Builder, host string,
+	consumers []capacity.Consumer, steps *int,
+) (bool, bool) {
 	if len(consumers) == 0 {
 		return true, true
 	}
@@ -247,11 +253,13 @@ func TestPlansCanBeCarriedOut(t *testing.T) {
 			}
 		}
 	}
-	for rounds := 0; rounds == 0 || rounds < 20 && (whole == 0 || stuck == 0 || grouped == 0 || distance == 0); rounds++ { // a short run has few clouds
+	// a short run has few clouds
+	for rounds := 0; rounds == 0 || rounds < 20 && (whole == 0 || stuck == 0 || grouped == 0 || distance == 0); rounds++ {
 		rapid.Check(t, property)
 	}
 	if whole == 0 || stuck == 0 || grouped == 0 || distance == 0 {
-		t.Errorf("%d hosts could be emptied and %d not, %d servers had no place for their group, %d with one moved", whole, stuck, grouped, distance)
+		t.Errorf("%d hosts could be emptied and %d not, %d servers had no place for their group, %d with one moved", whole,
+			stuck, grouped, distance)
 	}
 }
 
@@ -266,7 +274,9 @@ func records(b *placementtest.Builder, consumers ...cloud.Consumer) *cloud.Cloud
 func vms(b *placementtest.Builder, host string, amounts ...int64) (list []cloud.Consumer) {
 	for i, n := range amounts {
 		b.Use(host, b.Class("VCPU"), n)
-		list = append(list, cloud.Consumer{UUID: fmt.Sprintf("vm%d", i), Allocations: map[string]map[string]int64{host: {"VCPU": n}}})
+		list = append(list, cloud.Consumer{
+			UUID: fmt.Sprintf("vm%d", i), Allocations: map[string]map[string]int64{host: {"VCPU": n}},
+		})
 	}
 	return list
 }
@@ -304,11 +314,13 @@ func TestEmptyTriesOtherChoices(t *testing.T) {
 	b.Provider("cn3").Inventory("VCPU", 6)
 	b.Provider("cn4").Inventory("VCPU", 99).Traits("COMPUTE_STATUS_DISABLED")
 	// The tightest place for 4 is cn3, and then there is none for the last 3. On cn2 it leaves one.
-	if got, _ := emptied(t, b, records(b, vms(b, "cn1", 4, 3, 3, 3)...)); got != "vm0 to cn2; vm1 to cn2; vm2 to cn3; vm3 to cn3" {
+	if got, _ := emptied(t, b,
+		records(b, vms(b, "cn1", 4, 3, 3, 3)...)); got != "vm0 to cn2; vm1 to cn2; vm2 to cn3; vm3 to cn3" {
 		t.Errorf("%s", got)
 	}
 	got, plan := emptied(t, b, records(b, vms(b, "cn1", 4, 4, 3, 3)...))
-	if !strings.Contains(got, "vm3 stuck: 3 providers in 3 trees; root_required drops 1 trees; VCPU: no free capacity for VCPU:3 drops 2") || !plan.Proven || len(plan.Unplaceable) != 1 || !plan.Unplaceable[0].FitsAlone {
+	if !strings.Contains(got, "vm3 stuck: 3 providers in 3 trees; root_required drops 1 trees; VCPU: no free capacity "+
+		"for VCPU:3 drops 2") || !plan.Proven || len(plan.Unplaceable) != 1 || !plan.Unplaceable[0].FitsAlone {
 		t.Errorf("%s, proven %v", got, plan.Proven)
 	}
 }
@@ -316,9 +328,12 @@ func TestEmptyTriesOtherChoices(t *testing.T) {
 // Servers go where their groups let them. What a group forbids is the reason for those that stay.
 func TestEmptyWithServerGroups(t *testing.T) {
 	const (
-		full   = " stuck: its server group g (anti-affinity, 1 for each host at most) has as many on each host that fits, or gets them by the moves above"
-		all    = " stuck: all servers of its server group g (affinity) are on cn1, and Nova moves one only to a host where another one is"
-		absent = " stuck: no host that fits has another server of its server group g (affinity), and Nova moves one only to such a host"
+		full = " stuck: its server group g (anti-affinity, 1 for each host at most) has as many on each host that fits, " +
+			"or gets them by the moves above"
+		all = " stuck: all servers of its server group g (affinity) are on cn1, and Nova moves one only to a host where " +
+			"another one is"
+		absent = " stuck: no host that fits has another server of its server group g (affinity), and Nova moves one only " +
+			"to such a host"
 	)
 	for name, tc := range map[string]struct {
 		policy string
@@ -327,12 +342,14 @@ func TestEmptyWithServerGroups(t *testing.T) {
 		moving string   // the node that the last one leaves
 		want   string
 	}{
-		"NoGroup":         {want: "vm0 to cn2; vm1 to cn2"},
-		"Soft":            {"soft-anti-affinity", 0, []string{"cn1", "cn1", "cn2"}, "", "vm0 to cn2; vm1 to cn2"},
-		"Apart":           {"anti-affinity", 0, []string{"cn1", "cn1"}, "", "vm0 to cn2; vm1 to cn3"},
-		"OneElsewhere":    {"anti-affinity", 0, []string{"cn1", "", "cn2"}, "", "vm0 to cn3; vm1 to cn3"},
-		"OneOffloaded":    {"anti-affinity", 0, []string{"cn1", "cn1", ""}, "", "vm0 to cn2; vm1 to cn3"},
-		"NoHost":          {"anti-affinity", 0, []string{"cn1", "cn1", "cn2"}, "", "vm0 to cn3; vm1" + full + " (fits alone)"},
+		"NoGroup":      {want: "vm0 to cn2; vm1 to cn2"},
+		"Soft":         {"soft-anti-affinity", 0, []string{"cn1", "cn1", "cn2"}, "", "vm0 to cn2; vm1 to cn2"},
+		"Apart":        {"anti-affinity", 0, []string{"cn1", "cn1"}, "", "vm0 to cn2; vm1 to cn3"},
+		"OneElsewhere": {"anti-affinity", 0, []string{"cn1", "", "cn2"}, "", "vm0 to cn3; vm1 to cn3"},
+		"OneOffloaded": {"anti-affinity", 0, []string{"cn1", "cn1", ""}, "", "vm0 to cn2; vm1 to cn3"},
+		"NoHost": {
+			"anti-affinity", 0, []string{"cn1", "cn1", "cn2"}, "", "vm0 to cn3; vm1" + full + " (fits alone)",
+		},
 		"NoHostAlone":     {"anti-affinity", 0, []string{"cn1", "", "cn2", "cn3"}, "", "vm1 to cn2; vm0" + full},
 		"TwoOnAHost":      {"anti-affinity", 2, []string{"cn1", "cn1", "cn2"}, "", "vm0 to cn2; vm1 to cn3"},
 		"OneLeaves":       {"anti-affinity", 0, []string{"cn1", "", "cn3"}, "cn2", "vm1 to cn2; vm0" + full},
@@ -361,7 +378,9 @@ func TestEmptyWithServerGroups(t *testing.T) {
 				}
 				c.Compute.Servers = append(c.Compute.Servers, vm)
 				if i == len(tc.on)-1 && tc.moving != "" {
-					c.Compute.Migrations = []cloud.Migration{{UUID: "m", Server: vm.UUID, Status: "finished", SourceNode: tc.moving, DestNode: node}}
+					c.Compute.Migrations = []cloud.Migration{{
+						UUID: "m", Server: vm.UUID, Status: "finished", SourceNode: tc.moving, DestNode: node,
+					}}
 				}
 			}
 			got, plan := emptied(t, b, c)
@@ -413,12 +432,14 @@ func TestEmptyFromAllocations(t *testing.T) {
 	for _, name := range []string{"cn1", "cn2"} {
 		host(b, name, 8, 1000, 1000)
 	}
-	b.Provider("cn2/agent/eth2").Inventory("NET_BW_EGR_KILOBIT_PER_SEC", 9000).Traits("CUSTOM_PHYSNET_B", "CUSTOM_VNIC_TYPE_NORMAL")
+	b.Provider("cn2/agent/eth2").Inventory("NET_BW_EGR_KILOBIT_PER_SEC", 9000).Traits("CUSTOM_PHYSNET_B",
+		"CUSTOM_VNIC_TYPE_NORMAL")
 	port := cloud.Consumer{UUID: "vm", Allocations: map[string]map[string]int64{
 		"cn1": {"VCPU": 2, "MEMORY_MB": 512}, "cn1/agent/eth0": {"NET_BW_EGR_KILOBIT_PER_SEC": 900},
 	}}
 	got, plan := emptied(t, b, records(b, port))
-	if got != "vm to cn2" || !slices.Contains(slices.Sorted(maps.Keys(plan.Moves[0].Allocations)), "cn2/agent/eth0") || !strings.Contains(plan.Moves[0].Assumed, "no server") {
+	if got != "vm to cn2" || !slices.Contains(slices.Sorted(maps.Keys(plan.Moves[0].Allocations)), "cn2/agent/eth0") ||
+		!strings.Contains(plan.Moves[0].Assumed, "no server") {
 		t.Errorf("%s: %+v", got, plan.Moves)
 	}
 	b = placementtest.NewBuilder()
@@ -427,7 +448,9 @@ func TestEmptyFromAllocations(t *testing.T) {
 		b.Provider(name).Aggregates("x").Inventory("VCPU", 8)
 	}
 	disk := func(uuid string) cloud.Consumer {
-		return cloud.Consumer{UUID: uuid, Allocations: map[string]map[string]int64{"cn1": {"VCPU": 1}, "pool": {"DISK_GB": 10}}}
+		return cloud.Consumer{
+			UUID: uuid, Allocations: map[string]map[string]int64{"cn1": {"VCPU": 1}, "pool": {"DISK_GB": 10}},
+		}
 	}
 	if got, plan = emptied(t, b, records(b, disk("a"), disk("b"))); got != "a to cn2; b to cn2" || !plan.Confirm {
 		t.Errorf("%s, confirm %v", got, plan.Confirm)
@@ -446,7 +469,9 @@ func TestHolders(t *testing.T) {
 	}
 	c := records(b, vms(b, "cn1", 1, 1, 1, 1, 1)...)
 	c.Placement.Consumers[4].Type = "MIGRATION"
-	c.Placement.Consumers = append(c.Placement.Consumers, cloud.Consumer{UUID: "other", Allocations: map[string]map[string]int64{"cn2": {"VCPU": 1}}})
+	c.Placement.Consumers = append(c.Placement.Consumers, cloud.Consumer{
+		UUID: "other", Allocations: map[string]map[string]int64{"cn2": {"VCPU": 1}},
+	})
 	c.Compute = &cloud.Compute{
 		Servers: []cloud.Server{{UUID: "vm0", Name: "web"}, {UUID: "vm1", Name: "db"}, {UUID: "vm2", Name: "in"}},
 		Migrations: []cloud.Migration{
@@ -466,13 +491,17 @@ func TestHolders(t *testing.T) {
 	if err != nil || len(consumers) != 2 || len(waiting) != 3 {
 		t.Fatalf("%+v, waiting %+v, %v", consumers, waiting, err)
 	}
-	if diff := cmp.Diff(server(5), consumers[0].Query); diff != "" || consumers[0].Assumed != "" || consumers[0].Name != "web" {
+	if diff := cmp.Diff(server(5), consumers[0].Query); diff != "" || consumers[0].Assumed != "" ||
+		consumers[0].Name != "web" {
 		t.Errorf("web: %+v (-want +got):\n%s", consumers[0], diff)
 	}
-	if h := consumers[1]; !strings.HasPrefix(h.Assumed, "its flavor is wrong; ") || h.Query.Groups[0].Resources[0].Amount != 1 {
+	if h := consumers[1]; !strings.HasPrefix(h.Assumed, "its flavor is wrong; ") ||
+		h.Query.Groups[0].Resources[0].Amount != 1 {
 		t.Errorf("db: %+v", h)
 	}
-	for i, want := range []string{"moving from cn2 to cn1 (running)", "migration of server gone to cn3 (finished)", "do not have"} {
+	for i, want := range []string{
+		"moving from cn2 to cn1 (running)", "migration of server gone to cn3 (finished)", "do not have",
+	} {
 		if !strings.Contains(waiting[i].Reason, want) {
 			t.Errorf("%+v, want %s", waiting[i], want)
 		}

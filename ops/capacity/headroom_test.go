@@ -148,17 +148,22 @@ func known(q placement.Query) (sets [][]string) {
 func host(b *placementtest.Builder, name string, vcpus, first, second int64) {
 	b.Provider(name).Inventory("VCPU", vcpus).Inventory("MEMORY_MB", 65536)
 	b.Provider(name + "/agent")
-	b.Provider(name+"/agent/eth0").Inventory("NET_BW_EGR_KILOBIT_PER_SEC", first).Traits("CUSTOM_PHYSNET_A", "CUSTOM_VNIC_TYPE_NORMAL")
-	b.Provider(name+"/agent/eth1").Inventory("NET_BW_EGR_KILOBIT_PER_SEC", second).Traits("CUSTOM_PHYSNET_A", "CUSTOM_VNIC_TYPE_NORMAL")
+	b.Provider(name+"/agent/eth0").Inventory("NET_BW_EGR_KILOBIT_PER_SEC", first).Traits("CUSTOM_PHYSNET_A",
+		"CUSTOM_VNIC_TYPE_NORMAL")
+	b.Provider(name+"/agent/eth1").Inventory("NET_BW_EGR_KILOBIT_PER_SEC", second).Traits("CUSTOM_PHYSNET_A",
+		"CUSTOM_VNIC_TYPE_NORMAL")
 }
 
 // server requests processors, and a port on physical network A for each rate.
 func server(vcpus int64, rates ...int64) placement.Query {
-	q := placement.Query{Groups: []placement.RequestGroup{{Resources: []placement.ClassAmount{{Class: "VCPU", Amount: vcpus}, {Class: "MEMORY_MB", Amount: 1024}}}}}
+	q := placement.Query{Groups: []placement.RequestGroup{
+		{Resources: []placement.ClassAmount{{Class: "VCPU", Amount: vcpus}, {Class: "MEMORY_MB", Amount: 1024}}},
+	}}
 	for i, rate := range rates {
 		q.Groups = append(q.Groups, placement.RequestGroup{
-			Suffix: fmt.Sprintf("_port%d", i), Resources: []placement.ClassAmount{{Class: "NET_BW_EGR_KILOBIT_PER_SEC", Amount: rate}},
-			Required: [][]string{{"CUSTOM_PHYSNET_A"}, {"CUSTOM_VNIC_TYPE_NORMAL"}},
+			Suffix:    fmt.Sprintf("_port%d", i),
+			Resources: []placement.ClassAmount{{Class: "NET_BW_EGR_KILOBIT_PER_SEC", Amount: rate}},
+			Required:  [][]string{{"CUSTOM_PHYSNET_A"}, {"CUSTOM_VNIC_TYPE_NORMAL"}},
 		})
 	}
 	return q
@@ -185,12 +190,32 @@ func TestLeft(t *testing.T) {
 		cloud      func(*placementtest.Builder)
 		q          placement.Query
 	}{
-		{"flavor alone", "16: cn1 8 [capacity VCPU cn1 0 of 1], cn2 8 [capacity VCPU cn2 0 of 1], cn3 0 [capacity VCPU cn3 0 of 1]", hosts, server(1)},
-		{"a port", "9: cn1 6 [capacity NET_BW_EGR_KILOBIT_PER_SEC cn1/agent/eth0 100 of 300], cn2 3 [capacity NET_BW_EGR_KILOBIT_PER_SEC cn2/agent/eth1 100 of 300], cn3 0 [capacity VCPU cn3 0 of 1]", hosts, server(1, 300)},
+		{
+			"flavor alone",
+			"16: cn1 8 [capacity VCPU cn1 0 of 1], cn2 8 [capacity VCPU cn2 0 of 1], cn3 0 [capacity VCPU cn3 0 of 1]", hosts,
+			server(1),
+		},
+		{"a port", "9: cn1 6 [capacity NET_BW_EGR_KILOBIT_PER_SEC cn1/agent/eth0 100 of 300], cn2 3 [capacity " +
+			"NET_BW_EGR_KILOBIT_PER_SEC cn2/agent/eth1 100 of 300], cn3 0 [capacity VCPU cn3 0 of 1]", hosts, server(1, 300)},
 		// cn2 remains with room for one of the two ports, on eth1.
-		{"isolated ports", "4: cn1 3 [capacity NET_BW_EGR_KILOBIT_PER_SEC cn1/agent/eth0 100 of 300, capacity NET_BW_EGR_KILOBIT_PER_SEC cn1/agent/eth0 100 of 300], cn2 1 [combination   0 of 0], cn3 0 [capacity VCPU cn3 0 of 1]", hosts, isolated},
-		{"ports together", "4: cn1 3 [capacity NET_BW_EGR_KILOBIT_PER_SEC cn1/agent/eth0 100 of 300, capacity NET_BW_EGR_KILOBIT_PER_SEC cn1/agent/eth0 100 of 300], cn2 1 [combination   0 of 0], cn3 0 [capacity VCPU cn3 0 of 1]", hosts, server(1, 300, 300)},
-		{"shared disk", "7: cn2 4 [capacity DISK_GB cn2 0 of 10], cn1 3 [capacity VCPU cn1 0 of 1, inventory DISK_GB  0 of 10]", shared, disk},
+		{
+			"isolated ports",
+			"4: cn1 3 [capacity NET_BW_EGR_KILOBIT_PER_SEC cn1/agent/eth0 100 of 300, capacity NET_BW_EGR_KILOBIT_PER_SEC " +
+				"cn1/agent/eth0 100 of 300], cn2 1 [combination   0 of 0], cn3 0 [capacity VCPU cn3 0 of 1]",
+			hosts, isolated,
+		},
+		{
+			"ports together",
+			"4: cn1 3 [capacity NET_BW_EGR_KILOBIT_PER_SEC cn1/agent/eth0 100 of 300, capacity NET_BW_EGR_KILOBIT_PER_SEC " +
+				"cn1/agent/eth0 100 of 300], cn2 1 [combination   0 of 0], cn3 0 [capacity VCPU cn3 0 of 1]",
+			hosts, server(
+				1, 300, 300),
+		},
+		{
+			"shared disk",
+			"7: cn2 4 [capacity DISK_GB cn2 0 of 10], cn1 3 [capacity VCPU cn1 0 of 1, inventory DISK_GB  0 of 10]", shared,
+			disk,
+		},
 	} {
 		b := placementtest.NewBuilder()
 		c.cloud(b)
@@ -223,7 +248,9 @@ func TestLeftRefuses(t *testing.T) {
 	host(b, "cn1", 8, 1000, 1000)
 	for want, q := range map[string]placement.Query{
 		"requests no resources": {Groups: []placement.RequestGroup{{Required: [][]string{{"CUSTOM_PHYSNET_A"}}}}},
-		"BANANA":                {Groups: []placement.RequestGroup{{Resources: []placement.ClassAmount{{Class: "BANANA", Amount: 1}}}}},
+		"BANANA": {
+			Groups: []placement.RequestGroup{{Resources: []placement.ClassAmount{{Class: "BANANA", Amount: 1}}}},
+		},
 	} {
 		if _, err := capacity.Headroom(t.Context(), b.Snapshot(), q); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v; want %s", err, want)

@@ -96,7 +96,8 @@ func TestMix(t *testing.T) {
 	b := placementtest.NewBuilder()
 	host(b, "cn1", 8, 1000, 0)
 	host(b, "cn2", 9, 0, 0)
-	c, err := capacity.MixHeadroom(t.Context(), b.Snapshot(), []capacity.Part{{"web", server(1), 3}, {"db", server(2, 300), 1}})
+	c, err := capacity.MixHeadroom(t.Context(), b.Snapshot(),
+		[]capacity.Part{{"web", server(1), 3}, {"db", server(2, 300), 1}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +109,8 @@ func TestMix(t *testing.T) {
 		"weight of web is 0":    {{"web", server(1), 0}},
 		"requests no resources": {{"web", placement.Query{}, 1}},
 	} {
-		if _, err := capacity.MixHeadroom(t.Context(), b.Snapshot(), parts); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := capacity.MixHeadroom(t.Context(), b.Snapshot(), parts); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}

@@ -186,9 +186,11 @@ func (s *stream) connect(ctx context.Context) error {
 // lostText says which events there are not.
 func lostText(reason string) string {
 	if reason == "unlisted" {
-		return "a transaction changed more than its entry in the change log lists: what there is now is shown by berth records tree"
+		return "a transaction changed more than its entry in the change log lists: what there is now is shown by berth " +
+			"records tree"
 	}
-	return "events are lost: the change log does not go back so far any more; what there is now is shown by berth records tree"
+	return "events are lost: the change log does not go back so far any more; what there is now is shown by berth " +
+		"records tree"
 }
 
 // A Filter is what of all changes a poll reports.
@@ -212,7 +214,9 @@ func (f Filter) matches(c *records.Change) bool {
 // Poll reads records again and again, with a pause between two readings, and reports the
 // differences until ctx ends, which is no error. A reading that fails is tried again after pauses
 // that grow; the first one's error ends it.
-func Poll(ctx context.Context, read func(context.Context) (*cloud.Placement, error), interval time.Duration, f Filter, w Watcher) error {
+func Poll(
+	ctx context.Context, read func(context.Context) (*cloud.Placement, error), interval time.Duration, f Filter, w Watcher,
+) error {
 	before, err := read(ctx)
 	if err != nil {
 		return unlessOver(ctx, err)

@@ -43,7 +43,8 @@ func (l *log) watcher() changefeed.Watcher {
 
 // event is an event as the service writes it.
 func event(id int) string {
-	return fmt.Sprintf("event: change\nid: %d.x\ndata: {\"time\":\"2026-01-02T15:04:05Z\",\"change\":\"added\",\"what\":\"trait\",\"after\":\"T%d\"}\n\n", id, id)
+	return fmt.Sprintf("event: change\nid: %d.x\n"+
+		"data: {\"time\":\"2026-01-02T15:04:05Z\",\"change\":\"added\",\"what\":\"trait\",\"after\":\"T%d\"}\n\n", id, id)
 }
 
 // A body is a stream, which notes that it was closed.
@@ -156,7 +157,9 @@ func TestStreamsEndAnywhere(t *testing.T) {
 				if breaks {
 					first = broken(whole[:at])
 				}
-				s.list = []opening{first, func(_ context.Context, last string) (io.Reader, error) { return strings.NewReader(from(last)), nil }}
+				s.list = []opening{
+					first, func(_ context.Context, last string) (io.Reader, error) { return strings.NewReader(from(last)), nil },
+				}
 				err := s.stream(t, l)
 				if breaks && at < count {
 					if err == nil || len(l.events) > 0 {
@@ -190,7 +193,13 @@ func TestStreamIsOpenedAgain(t *testing.T) {
 		notes  []string
 	}{
 		{"the first attempt fails", many(1), busy.Error(), nil, nil},
-		{"streams that end", []opening{text(event(1)), text(""), text("")}, "", []time.Duration{time.Second, time.Second, time.Second}, nil},
+		{
+			"streams that end",
+			[]opening{text(event(1)), text(""), text("")},
+			"",
+			[]time.Duration{time.Second, time.Second, time.Second},
+			nil,
+		},
 		{
 			"the service says when",
 			[]opening{text("retry: 7000\n\n"), text("retry: 99000\n\n"), text("retry: 0\n\n"), text("retry: x\n\n")},
@@ -200,7 +209,10 @@ func TestStreamIsOpenedAgain(t *testing.T) {
 		},
 		{
 			"a service that is down for long", append([]opening{text(event(1))}, many(6)...), "",
-			[]time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 16 * time.Second, 30 * time.Second, 30 * time.Second},
+			[]time.Duration{
+				time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 16 * time.Second, 30 * time.Second,
+				30 * time.Second,
+			},
 			[]string{"2s", "4s", "8s", "16s", "30s", "30s"},
 		},
 		{
@@ -223,7 +235,11 @@ func TestStreamIsOpenedAgain(t *testing.T) {
 			[]time.Duration{time.Second, 2 * time.Second},
 			[]string{"2s"},
 		},
-		{"an event that is no JSON", []opening{text("event: change\nid: 1\ndata: {\"time\n\n")}, "the stream has an event that is not understood", nil, nil},
+		{
+			"an event that is no JSON",
+			[]opening{text("event: change\nid: 1\ndata: {\"time\n\n")},
+			"the stream has an event that is not understood", nil, nil,
+		},
 		{
 			"an event of another form, later",
 			[]opening{text(event(1)), text("event: change\nid: 1\ndata: {\"time\": 7}\n\n")},
@@ -231,7 +247,11 @@ func TestStreamIsOpenedAgain(t *testing.T) {
 			[]time.Duration{time.Second},
 			nil,
 		},
-		{"a line that does not end", []opening{text(event(1) + "data: " + strings.Repeat("x", 2<<20))}, "the stream has a line of more than 1048576 bytes", nil, nil},
+		{
+			"a line that does not end",
+			[]opening{text(event(1) + "data: " + strings.Repeat("x", 2<<20))},
+			"the stream has a line of more than 1048576 bytes", nil, nil,
+		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -264,7 +284,8 @@ func TestResets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		reset := func(id, data string) string { return "event: reset\nid: " + id + "\ndata: " + data + "\n\n" }
 		l := &log{}
-		s := &streams{list: []opening{text(reset("1", `{"reason":"lost"}`) + event(2) + reset("3", `{"reason":"unlisted"}`) + reset("4", `?`) + "event: later\nid: 5\ndata: x\n\n")}}
+		s := &streams{list: []opening{text(reset("1", `{"reason":"lost"}`) + event(2) + reset("3", `{"reason":"unlisted"}`) +
+			reset("4", `?`) + "event: later\nid: 5\ndata: x\n\n")}}
 		if err := s.stream(t, l); err != nil {
 			t.Error(err)
 		}
@@ -318,7 +339,10 @@ func TestSilence(t *testing.T) {
 		if diff := cmp.Diff([]string{"1.x T1", "2.x T2"}, l.events); diff != "" {
 			t.Errorf("events (-want +got)\n%s", diff)
 		}
-		if diff := cmp.Diff([]string{"the service has said nothing for 45s; trying again in 2s", "the service has said nothing for 45s; trying again in 4s"}, l.notes); diff != "" {
+		if diff := cmp.Diff([]string{
+			"the service has said nothing for 45s; trying again in 2s",
+			"the service has said nothing for 45s; trying again in 4s",
+		}, l.notes); diff != "" {
 			t.Errorf("notes (-want +got)\n%s", diff)
 		}
 		if took := s.times[2].Sub(s.times[1]); took < 46*time.Second || took > 47*time.Second || s.lasts[2] != "2.x" {
@@ -330,7 +354,8 @@ func TestSilence(t *testing.T) {
 // The end of ctx is no error, wherever it comes; an error of the watcher is that of Stream.
 func TestStreamEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		for _, after := range []time.Duration{time.Second / 4, 10 * time.Second, time.Minute} { // in the pause; in an attempt; in a stream
+		// in the pause; in an attempt; in a stream
+		for _, after := range []time.Duration{time.Second / 4, 10 * time.Second, time.Minute} {
 			ctx, cancel := context.WithTimeout(t.Context(), after)
 			begun := time.Now()
 			s := &streams{list: []opening{
@@ -423,13 +448,19 @@ func TestStreamOfTheService(t *testing.T) {
 // Poll reports the differences of readings that succeed, which it tries again when they fail.
 func TestPoll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		const host, other, vm = "00000000-0000-4000-8000-000000000001", "00000000-0000-4000-8000-000000000002", "00000000-0000-4000-8000-0000000000c1"
+		const (
+			host  = "00000000-0000-4000-8000-000000000001"
+			other = "00000000-0000-4000-8000-000000000002"
+			vm    = "00000000-0000-4000-8000-0000000000c1"
+		)
 		records := func(vcpus int64, used int64, hosts ...string) *cloud.Placement {
 			p := &cloud.Placement{Classes: []string{"VCPU"}, Consumers: []cloud.Consumer{}}
 			for i, uuid := range hosts {
 				p.Providers = append(p.Providers, cloud.Provider{
 					UUID: uuid, Name: fmt.Sprint("cn", i+1), Root: uuid,
-					Inventories: map[string]cloud.Inventory{"VCPU": {Total: vcpus, MinUnit: 1, MaxUnit: vcpus, StepSize: 1, AllocationRatio: 1}},
+					Inventories: map[string]cloud.Inventory{
+						"VCPU": {Total: vcpus, MinUnit: 1, MaxUnit: vcpus, StepSize: 1, AllocationRatio: 1},
+					},
 				})
 			}
 			if used > 0 {
@@ -439,7 +470,9 @@ func TestPoll(t *testing.T) {
 			return p
 		}
 		away := errors.New("the database is away")
-		readings := []any{records(8, 0, host, other), records(8, 2, host, other), away, away, away, records(9, 0, host), records(9, 0, host)}
+		readings := []any{
+			records(8, 0, host, other), records(8, 2, host, other), away, away, away, records(9, 0, host), records(9, 0, host),
+		}
 		follows := func(f changefeed.Filter) (lines, notes []string, times []time.Duration, err error) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
@@ -480,7 +513,8 @@ func TestPoll(t *testing.T) {
 		}, lines); diff != "" {
 			t.Errorf("events (-want +got)\n%s", diff)
 		}
-		if diff := cmp.Diff([]string{away.Error() + "; trying again in 3s", away.Error() + "; trying again in 4s", away.Error() + "; trying again in 8s", "the records can be read again"}, notes); diff != "" {
+		if diff := cmp.Diff([]string{away.Error() + "; trying again in 3s", away.Error() +
+			"; trying again in 4s", away.Error() + "; trying again in 8s", "the records can be read again"}, notes); diff != "" {
 			t.Errorf("notes (-want +got)\n%s", diff)
 		}
 		const s = time.Second
@@ -490,7 +524,12 @@ func TestPoll(t *testing.T) {
 		for _, tc := range []struct {
 			f    changefeed.Filter
 			want int
-		}{{changefeed.Filter{Consumer: vm}, 2}, {changefeed.Filter{Consumer: host}, 0}, {changefeed.Filter{Class: "VCPU"}, 3}, {changefeed.Filter{Class: "DISK_GB"}, 0}} {
+		}{
+			{changefeed.Filter{Consumer: vm}, 2},
+			{changefeed.Filter{Consumer: host}, 0},
+			{changefeed.Filter{Class: "VCPU"}, 3},
+			{changefeed.Filter{Class: "DISK_GB"}, 0},
+		} {
 			if lines, _, _, err := follows(tc.f); err != nil || len(lines) != tc.want {
 				t.Errorf("%+v has %q, %v; want %d events", tc.f, lines, err, tc.want)
 			}
@@ -507,14 +546,19 @@ func TestPoll(t *testing.T) {
 func TestText(t *testing.T) {
 	when := time.Date(2026, 1, 2, 15, 4, 5, 0, time.Local)
 	e := changefeed.Event{Time: when.UTC(), RequestID: "req-1", User: "u1", Operation: "PUT /x"}
-	e.Change = records.Change{Change: "changed", What: "inventory", Subject: "VCPU", Provider: "cn1", Before: "total 8", After: "total 9"}
+	e.Change = records.Change{
+		Change: "changed", What: "inventory", Subject: "VCPU", Provider: "cn1", Before: "total 8", After: "total 9",
+	}
 	for _, tc := range []struct {
 		now    time.Time
 		global string
 		want   string
 	}{
 		{when.Add(time.Hour), "", "15:04:05 changed inventory VCPU on cn1: total 8 -> total 9  (req-1, user u1, PUT /x)"},
-		{when.AddDate(0, 0, 1), "req-2", "2026-01-02 15:04:05 changed inventory VCPU on cn1: total 8 -> total 9  (req-2, user u1, PUT /x)"},
+		{
+			when.AddDate(0, 0, 1), "req-2",
+			"2026-01-02 15:04:05 changed inventory VCPU on cn1: total 8 -> total 9  (req-2, user u1, PUT /x)",
+		},
 	} {
 		e.GlobalID = tc.global
 		if got := e.Text(tc.now); got != tc.want {

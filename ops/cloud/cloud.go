@@ -321,7 +321,9 @@ type QoSRule struct {
 // Provider returns the provider with a UUID, nil when there is none. Providers must be in the order
 // of their UUIDs.
 func (p *Placement) Provider(uuid string) *Provider {
-	i, ok := slices.BinarySearchFunc(p.Providers, uuid, func(p Provider, uuid string) int { return strings.Compare(p.UUID, uuid) })
+	i, ok := slices.BinarySearchFunc(p.Providers, uuid, func(p Provider, uuid string) int {
+		return strings.Compare(p.UUID, uuid)
+	})
 	if !ok {
 		return nil
 	}
@@ -337,7 +339,8 @@ func (p *Placement) Sort() {
 	slices.SortFunc(p.Consumers, func(a, b Consumer) int { return strings.Compare(a.UUID, b.UUID) })
 	for i := range p.Providers {
 		provider := &p.Providers[i]
-		provider.Traits, provider.Aggregates = append([]string{}, provider.Traits...), append([]string{}, provider.Aggregates...)
+		provider.Traits, provider.Aggregates = append([]string{}, provider.Traits...),
+			append([]string{}, provider.Aggregates...)
 		slices.Sort(provider.Traits)
 		slices.Sort(provider.Aggregates)
 		if provider.Inventories == nil {

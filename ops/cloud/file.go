@@ -44,7 +44,8 @@ func Read(r io.Reader) (*Cloud, error) {
 	case file.Format != fileFormat:
 		return nil, fmt.Errorf("not a file of a cloud's records: its format is %q, not %q", file.Format, fileFormat)
 	case file.Version != fileVersion:
-		return nil, fmt.Errorf("the file has version %d of the format; this program reads version %d", file.Version, fileVersion)
+		return nil,
+			fmt.Errorf("the file has version %d of the format; this program reads version %d", file.Version, fileVersion)
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return nil, errors.New("there is something after the records in the file")

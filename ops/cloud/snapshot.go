@@ -28,14 +28,17 @@ func (c *Cloud) Snapshot() (*snapshot.Snapshot, error) {
 		provider := &p.Providers[i]
 		id := int64(i + 1)
 		row := placement.ProviderRow{
-			ID: id, UUID: placement.UUID(provider.UUID), Name: provider.Name, Generation: placement.Generation(provider.Generation),
-			Parent: ids[provider.Parent], Root: ids[provider.Root], Modified: c.Begun,
+			ID: id, UUID: placement.UUID(provider.UUID), Name: provider.Name,
+			Generation: placement.Generation(provider.Generation),
+			Parent:     ids[provider.Parent], Root: ids[provider.Root], Modified: c.Begun,
 		}
 		switch {
 		case row.Root == 0:
-			return nil, fmt.Errorf("provider %s (%s) has the root %q, which is not there", provider.UUID, provider.Name, provider.Root)
+			return nil,
+				fmt.Errorf("provider %s (%s) has the root %q, which is not there", provider.UUID, provider.Name, provider.Root)
 		case row.Parent == 0 && provider.Parent != "":
-			return nil, fmt.Errorf("provider %s (%s) has the parent %s, which is not there", provider.UUID, provider.Name, provider.Parent)
+			return nil,
+				fmt.Errorf("provider %s (%s) has the parent %s, which is not there", provider.UUID, provider.Name, provider.Parent)
 		}
 		rows.Providers = append(rows.Providers, row)
 		for class, inventory := range provider.Inventories {
@@ -45,7 +48,9 @@ func (c *Cloud) Snapshot() (*snapshot.Snapshot, error) {
 			})
 		}
 		for _, trait := range provider.Traits {
-			rows.Traits = append(rows.Traits, placement.ProviderTraitRow{Provider: id, Trait: placement.TraitID(n.traits[trait])})
+			rows.Traits = append(rows.Traits, placement.ProviderTraitRow{
+				Provider: id, Trait: placement.TraitID(n.traits[trait]),
+			})
 		}
 		for _, uuid := range provider.Aggregates {
 			rows.Aggregates = append(rows.Aggregates, placement.AggregateRow{

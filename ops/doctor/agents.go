@@ -50,7 +50,8 @@ func agentsAlive(x *run, r *findings) {
 		if a.Report.HasBandwidths() {
 			r.fail("ssh "+a.Host+" systemctl status "+a.Driver.Binary, "the %s is not alive: %s", a.named(), heartbeat)
 		} else {
-			r.warn("ssh "+a.Host+" systemctl status "+a.Driver.Binary, "the %s, which reports no bandwidth, is not alive: %s", a.named(), heartbeat)
+			r.warn("ssh "+a.Host+" systemctl status "+a.Driver.Binary, "the %s, which reports no bandwidth, is not alive: %s",
+				a.named(), heartbeat)
 		}
 	}
 	switch {
@@ -74,7 +75,8 @@ func (x *run) onHost() string {
 func agentsEnabled(x *run, r *findings) {
 	for _, a := range x.agents {
 		if !a.AdminUp {
-			r.fail("openstack network agent set --enable "+a.UUID, "the %s is disabled (admin_state_up is false): no port is bound with it", a.named())
+			r.fail("openstack network agent set --enable "+a.UUID,
+				"the %s is disabled (admin_state_up is false): no port is bound with it", a.named())
 		}
 	}
 	if r.list == nil {
@@ -93,11 +95,14 @@ func agentsSynced(x *run, r *findings) {
 		switch {
 		case a.Synced == nil:
 			never++
-			r.warn("openstack network agent show "+a.UUID, "the network service does not say whether placement has what the %s reports", a.named())
+			r.warn("openstack network agent show "+a.UUID,
+				"the network service does not say whether placement has what the %s reports", a.named())
 		case !*a.Synced && a.SyncError != "":
-			r.fail("openstack network agent show "+a.UUID, "placement does not have what the %s reports: %s", a.named(), a.SyncError)
+			r.fail("openstack network agent show "+
+				a.UUID, "placement does not have what the %s reports: %s", a.named(), a.SyncError)
 		case !*a.Synced:
-			r.fail("grep -i placement /var/log/neutron/neutron-server.log", "placement does not have what the %s reports (resources_synced is false); only the log of the network service says why", a.named())
+			r.fail("grep -i placement /var/log/neutron/neutron-server.log", "placement does not have what the %s reports "+
+				"(resources_synced is false); only the log of the network service says why", a.named())
 		default:
 			r.ok("placement has what the %s reports", a.named())
 		}
@@ -106,7 +111,9 @@ func agentsSynced(x *run, r *findings) {
 	case reporting == 0:
 		r.ok("no agent reports bandwidth%s, so there is nothing to synchronize", x.onHost())
 	case never == reporting:
-		r.fail("grep service_plugins /etc/neutron/neutron.conf", "placement has nothing of %s that may report bandwidth: the service plugin placement is not enabled, or no agent was restarted since it is", count(reporting, "agent"))
+		r.fail("grep service_plugins /etc/neutron/neutron.conf", "placement has nothing of %s that may report bandwidth: "+
+			"the service plugin placement is not enabled, or no agent was restarted since it is", count(
+			reporting, "agent"))
 	}
 }
 
@@ -118,13 +125,17 @@ func bandwidthsConfigured(x *run, r *findings) {
 			reporting++
 			r.ok("the %s: %s", a.named(), strings.Join(devices(a), ", "))
 		case a.Driver.Name == guarantee.OVN.Name:
-			r.unknown("The network service does not show what the %s has: see external_ids of the Open_vSwitch table of %s.", a.named(), a.Host)
+			r.unknown("The network service does not show what the %s has: see external_ids of the Open_vSwitch table of %s.",
+				a.named(), a.Host)
 		case len(a.nets()) > 0:
-			r.warn("ssh "+a.Host+" grep -rn resource_provider_bandwidths /etc/neutron", "the %s has the physical networks %s, and no bandwidth of them (resource_provider_bandwidths)", a.named(), strings.Join(a.nets(), ", "))
+			r.warn("ssh "+a.Host+" grep -rn resource_provider_bandwidths /etc/neutron",
+				"the %s has the physical networks %s, and no bandwidth of them (resource_provider_bandwidths)", a.named(),
+				strings.Join(a.nets(), ", "))
 		}
 	}
 	if reporting == 0 && r.worst() != Unknown {
-		r.fail("openstack network agent list -c ID -c Host -c 'Agent Type'", "no agent%s reports bandwidth of a device: nothing can be guaranteed", x.onHost())
+		r.fail("openstack network agent list -c ID -c Host -c 'Agent Type'",
+			"no agent%s reports bandwidth of a device: nothing can be guaranteed", x.onHost())
 	}
 }
 
@@ -139,7 +150,8 @@ func devices(a *agent) (names []string) {
 func bandwidthsMapped(x *run, r *findings) {
 	for _, a := range x.agents {
 		if len(a.Report.Bandwidths) > 0 && len(a.nets()) == 0 {
-			r.fail("openstack network agent show -f json "+a.UUID, "the %s has bandwidth of %s, and no mapping of a physical network", a.named(), strings.Join(devices(a), ", "))
+			r.fail("openstack network agent show -f json "+a.UUID,
+				"the %s has bandwidth of %s, and no mapping of a physical network", a.named(), strings.Join(devices(a), ", "))
 		}
 	}
 }
@@ -155,7 +167,8 @@ func agentsRestarted(x *run, r *findings) {
 		case started.IsZero():
 			r.unknown("The network service does not say when the %s was started.", a.named())
 		case !a.Report.HasBandwidths() && len(a.nets()) > 0 && started.Sub(created) < atFirst:
-			r.warn(a.restart(), "the %s reports no bandwidth, and was not restarted since it was first started at %s", a.named(), a.Started)
+			r.warn(a.restart(), "the %s reports no bandwidth, and was not restarted since it was first started at %s", a.named(),
+				a.Started)
 		default:
 			r.ok("the %s was started at %s", a.named(), a.Started)
 		}
@@ -180,7 +193,8 @@ func (x *run) settingsOlder(a *agent, r *findings) {
 		if set, err := bandwidths(text); err == nil && a.reports(set) {
 			r.ok("%s changed at %s, and the %s reports what it says", path, changed.UTC().Format(timeText), a.named())
 		} else {
-			r.fail(a.restart(), "%s changed at %s, after the %s was started at %s", path, changed.UTC().Format(timeText), a.named(), a.Started)
+			r.fail(a.restart(), "%s changed at %s, after the %s was started at %s", path, changed.UTC().Format(timeText),
+				a.named(), a.Started)
 		}
 	}
 }
@@ -195,9 +209,13 @@ func devicesShared(x *run, r *findings) {
 			users[key] = append(users[key], a)
 		}
 	}
-	for _, key := range slices.SortedFunc(maps.Keys(users), func(a, b [2]string) int { return slices.Compare(a[:], b[:]) }) {
+	for _, key := range slices.SortedFunc(maps.Keys(users), func(a, b [2]string) int {
+		return slices.Compare(a[:], b[:])
+	}) {
 		if agents := users[key]; len(agents) > 1 {
-			r.warn("openstack network agent list --host "+key[0], "%s of %s is reported by two agents, %s and %s: placement adds up what both have of it", key[1], key[0], agents[0].Type, agents[1].Type)
+			r.warn("openstack network agent list --host "+key[0],
+				"%s of %s is reported by two agents, %s and %s: placement adds up what both have of it", key[1], key[0],
+				agents[0].Type, agents[1].Type)
 		}
 	}
 	if r.list == nil {
@@ -227,7 +245,8 @@ func physicalNamesAlike(x *run, r *findings) {
 	for _, trait := range slices.Sorted(maps.Keys(byTrait)) {
 		nets := byTrait[trait]
 		if slices.Sort(nets); len(nets) > 1 {
-			r.warn("openstack network list --long", "the physical networks %s are one for placement: all have the trait %s", strings.Join(nets, " and "), trait)
+			r.warn("openstack network list --long", "the physical networks %s are one for placement: all have the trait %s",
+				strings.Join(nets, " and "), trait)
 		}
 	}
 	if r.list == nil {

@@ -26,7 +26,10 @@ func WriteBundle(w io.Writer, files []BundleFile, when time.Time) error {
 	z := gzip.NewWriter(w)
 	t := tar.NewWriter(z)
 	for _, f := range files {
-		head := tar.Header{Typeflag: tar.TypeReg, Name: "berth-doctor/" + f.Name, Mode: 0o600, Size: int64(len(f.Text)), ModTime: when.Truncate(time.Second), Format: tar.FormatPAX}
+		head := tar.Header{
+			Typeflag: tar.TypeReg, Name: "berth-doctor/" + f.Name, Mode: 0o600, Size: int64(len(f.Text)),
+			ModTime: when.Truncate(time.Second), Format: tar.FormatPAX,
+		}
 		if err := t.WriteHeader(&head); err != nil {
 			return err
 		}
@@ -51,7 +54,8 @@ func Scrub(c *cloud.Cloud) {
 	if s := c.Environment; s != nil {
 		s.Login.URL, s.Login.Problem.Text = withoutCredentials(s.Login.URL), withoutCredentials(s.Login.Problem.Text)
 		for i := range s.Endpoints {
-			s.Endpoints[i].URL, s.Endpoints[i].Problem.Text = withoutCredentials(s.Endpoints[i].URL), withoutCredentials(s.Endpoints[i].Problem.Text)
+			s.Endpoints[i].URL, s.Endpoints[i].Problem.Text = withoutCredentials(s.Endpoints[i].URL),
+				withoutCredentials(s.Endpoints[i].Problem.Text)
 		}
 		for service, text := range s.Unread {
 			s.Unread[service] = withoutCredentials(text)

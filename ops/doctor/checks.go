@@ -49,11 +49,14 @@ var checks = []Check{
 		"Whatever needs the service fails.", cloud.EnvironmentPart, nil, endpoints,
 	},
 	{
-		"certificates", reachGroup, "whether endpoints have TLS, with certificates that are trusted and valid for 30 days more",
-		"Services stop talking to each other when a certificate ends; without TLS tokens can be read on the way.", cloud.EnvironmentPart, nil, certificates,
+		"certificates", reachGroup,
+		"whether endpoints have TLS, with certificates that are trusted and valid for 30 days more",
+		"Services stop talking to each other when a certificate ends; without TLS tokens can be read on the way.",
+		cloud.EnvironmentPart, nil, certificates,
 	},
 	{
-		"versions", reachGroup, "whether the microversions of placement and compute are new enough for guaranteed bandwidth, and of which release they are",
+		"versions", reachGroup, "whether the microversions of placement and compute are new enough for guaranteed " +
+			"bandwidth, and of which release they are",
 		"Servers with guaranteed ports are refused, or get no guarantee.", cloud.EnvironmentPart, nil, versions,
 	},
 	{
@@ -61,11 +64,14 @@ var checks = []Check{
 		"Records are missing, so that other checks see less than there is.", cloud.EnvironmentPart, nil, roles,
 	},
 	{
-		"service-roles", reachGroup, "whether the users nova, neutron and placement are enabled, and have the role admin or service",
-		"Services refuse the requests of the others: placement has no claims, ports are not bound.", cloud.EnvironmentPart, nil, serviceRoles,
+		"service-roles", reachGroup,
+		"whether the users nova, neutron and placement are enabled, and have the role admin or service",
+		"Services refuse the requests of the others: placement has no claims, ports are not bound.", cloud.EnvironmentPart,
+		nil, serviceRoles,
 	},
 	{
-		"clocks", reachGroup, "how much the clocks of the services differ from this machine's, and whether heartbeats and the token are of the future",
+		"clocks", reachGroup, "how much the clocks of the services differ from this machine's, and whether heartbeats and " +
+			"the token are of the future",
 		"Tokens are refused as expired, and agents and services are taken for dead.", cloud.EnvironmentPart, nil, clocks,
 	},
 	{
@@ -95,28 +101,33 @@ var checks = []Check{
 		"Ports are not bound on the host.", cloud.NetworkPart, nil, agentsEnabled,
 	},
 	{
-		"bandwidths-configured", agentGroup, "whether agents with physical networks report bandwidths (resource_provider_bandwidths)",
+		"bandwidths-configured", agentGroup,
+		"whether agents with physical networks report bandwidths (resource_provider_bandwidths)",
 		"Placement has no bandwidth of the host: ports that request some get no host there.", cloud.NetworkPart,
 		[]audit.Code{audit.AgentReportInvalid},
 		bandwidthsConfigured,
 	},
 	{
-		"bandwidths-mapped", agentGroup, "whether the bandwidths of agents are of bridges and devices that their mappings have",
+		"bandwidths-mapped", agentGroup,
+		"whether the bandwidths of agents are of bridges and devices that their mappings have",
 		"Placement does not have the device, or not its physical network.", cloud.NetworkPart,
 		[]audit.Code{audit.AgentDeviceIgnored},
 		bandwidthsMapped,
 	},
 	{
-		"agents-restarted", agentGroup, "when agents were started, against their first start and the settings files that were given",
+		"agents-restarted", agentGroup,
+		"when agents were started, against their first start and the settings files that were given",
 		"An agent reports the settings that it was started with.", cloud.NetworkPart, nil, agentsRestarted,
 	},
 	{
-		"agents-synced", agentGroup, "whether placement has what agents report (resources_synced), with the last error where the service says it",
+		"agents-synced", agentGroup,
+		"whether placement has what agents report (resources_synced), with the last error where the service says it",
 		"Placement lacks the devices, or has old amounts.", cloud.NetworkPart, nil, agentsSynced,
 	},
 	{
 		"devices-shared", agentGroup, "whether a device is reported by two agents of a host",
-		"More is guaranteed of the device than it has, unless its bandwidth is divided between both.", cloud.NetworkPart, nil, devicesShared,
+		"More is guaranteed of the device than it has, unless its bandwidth is divided between both.", cloud.NetworkPart, nil,
+		devicesShared,
 	},
 	{
 		"hypervisor-names", agentGroup, "whether agents, hypervisors and providers call a host the same",
@@ -126,25 +137,34 @@ var checks = []Check{
 	},
 
 	{
-		"provider-tree", providerGroup, "whether hosts, agents and devices are providers, each below the one that it belongs to",
+		"provider-tree", providerGroup,
+		"whether hosts, agents and devices are providers, each below the one that it belongs to",
 		"Devices are not offered together with their host.", everyGuarantee,
-		[]audit.Code{audit.HypervisorWithoutProvider, audit.HypervisorUUIDDiffers, audit.AgentProviderMissing, audit.ProviderNameDiffers, audit.AgentProviderMisplaced, audit.DeviceProviderMisplaced, audit.ProviderParentMissing, audit.ProviderRootDiffers},
+		[]audit.Code{
+			audit.HypervisorWithoutProvider, audit.HypervisorUUIDDiffers, audit.AgentProviderMissing, audit.ProviderNameDiffers,
+			audit.AgentProviderMisplaced, audit.DeviceProviderMisplaced, audit.ProviderParentMissing, audit.ProviderRootDiffers,
+		},
 		nil,
 	},
 	{
 		"provider-inventories", providerGroup, "whether inventories are what agents report",
 		"Placement promises more or less than there is.", everyGuarantee,
-		[]audit.Code{audit.InventoryClassMissing, audit.InventoryClassSuperfluous, audit.InventoryTotalDiffers, audit.InventorySettingsDiffer, audit.MaxUnitBelowTotal},
+		[]audit.Code{
+			audit.InventoryClassMissing, audit.InventoryClassSuperfluous, audit.InventoryTotalDiffers,
+			audit.InventorySettingsDiffer, audit.MaxUnitBelowTotal,
+		},
 		nil,
 	},
 	{
-		"provider-traits", providerGroup, "whether devices have the traits of their physical network and of the VNIC types of their agent (CUSTOM_PHYSNET_…, CUSTOM_VNIC_TYPE_…)",
+		"provider-traits", providerGroup, "whether devices have the traits of their physical network and of the VNIC types " +
+			"of their agent (CUSTOM_PHYSNET_…, CUSTOM_VNIC_TYPE_…)",
 		"Ports get no host, or one that is not connected to their network.", everyGuarantee,
 		[]audit.Code{audit.PhysnetTraitMissing, audit.PhysnetTraitSuperfluous, audit.VNICTraitMissing, audit.UnknownTrait},
 		nil,
 	},
 	{
-		"providers-stale", providerGroup, "whether there are providers of agents, devices or hosts that do not exist any more",
+		"providers-stale", providerGroup,
+		"whether there are providers of agents, devices or hosts that do not exist any more",
 		"Servers are sent where nothing can run.", everyGuarantee,
 		[]audit.Code{audit.AgentProviderStale, audit.DeviceProviderStale, audit.ProviderOfDeletedHost},
 		nil,
@@ -163,15 +183,18 @@ var checks = []Check{
 	},
 
 	{
-		"physical-networks", portGroup, "whether the physical networks of networks are connected to a host, and placement has what ports request",
+		"physical-networks", portGroup,
+		"whether the physical networks of networks are connected to a host, and placement has what ports request",
 		"Ports of the network get no host.", cloud.NetworkPart, nil, physicalNetworks,
 	},
 	{
-		"physical-names", portGroup, "whether several physical networks have one trait, since their names differ by case or signs only",
+		"physical-names", portGroup,
+		"whether several physical networks have one trait, since their names differ by case or signs only",
 		"A server may get a host that is connected to the other network.", cloud.NetworkPart, nil, physicalNamesAlike,
 	},
 	{
-		"port-requests", portGroup, "whether ports whose policy guarantees something request it from placement (resource_request)",
+		"port-requests", portGroup,
+		"whether ports whose policy guarantees something request it from placement (resource_request)",
 		"The port is promised bandwidth that nothing accounts for.", cloud.NetworkPart, nil, portRequests,
 	},
 	{
@@ -180,11 +203,13 @@ var checks = []Check{
 	},
 	{
 		"ports-mixed", portGroup, "whether ports without a guarantee are bound to devices with guarantees",
-		"Such ports may take bandwidth that others are guaranteed, or starve; aggregates of hosts keep them apart.", everyGuarantee, nil, portsMixed,
+		"Such ports may take bandwidth that others are guaranteed, or starve; aggregates of hosts keep them apart.",
+		everyGuarantee, nil, portsMixed,
 	},
 	{
 		"trunks", portGroup, "whether the parent port of each trunk is guaranteed as much bandwidth as its subports together",
-		"Placement accounts for the parent's guarantee only: the device may not have what the subports are guaranteed.", cloud.NetworkPart, nil, trunksSized,
+		"Placement accounts for the parent's guarantee only: the device may not have what the subports are guaranteed.",
+		cloud.NetworkPart, nil, trunksSized,
 	},
 
 	{
@@ -214,7 +239,8 @@ var checks = []Check{
 	},
 
 	{
-		"database-schema", databaseGroup, "the revision of the tables of placement's database (with --config or --connection)",
+		"database-schema", databaseGroup,
+		"the revision of the tables of placement's database (with --config or --connection)",
 		"The placement service does not start, or fails.", databaseInput, nil, databaseSchema,
 	},
 	{
@@ -222,11 +248,13 @@ var checks = []Check{
 		"The placement service answers wrongly, or fails.", databaseInput, nil, databaseRows,
 	},
 	{
-		"database-replicas", databaseGroup, "whether the database takes writes, its Galera cluster is whole, it is no replica, and its standbys follow",
+		"database-replicas", databaseGroup,
+		"whether the database takes writes, its Galera cluster is whole, it is no replica, and its standbys follow",
 		"Writes fail, or what was written is lost when a server fails.", databaseInput, nil, databaseReplicas,
 	},
 	{
-		"policy-files", databaseGroup, "whether policy files of the placement service can be used, are equal, and what they change",
+		"policy-files", databaseGroup,
+		"whether policy files of the placement service can be used, are equal, and what they change",
 		"Requests are refused, or allowed, against expectation.", policiesInput, nil, policyFiles,
 	},
 	{
@@ -239,7 +267,8 @@ var checks = []Check{
 	},
 	{
 		"settings-ratios", databaseGroup, "whether the ratios of the settings files are those of the host's inventories",
-		"The compute service was not restarted, or something else writes the ratios.", settingsInput | cloud.PlacementPart | cloud.ComputePart, nil, settingsRatios,
+		"The compute service was not restarted, or something else writes the ratios.",
+		settingsInput | cloud.PlacementPart | cloud.ComputePart, nil, settingsRatios,
 	},
 
 	{
@@ -264,15 +293,19 @@ var checks = []Check{
 	},
 	{
 		"server-allocation", serverGroup, "whether it has an allocation",
-		"Its host looks emptier than it is.", cloud.ComputePart | cloud.ConsumersPart | cloud.PlacementPart, nil, serverAllocation,
+		"Its host looks emptier than it is.", cloud.ComputePart | cloud.ConsumersPart | cloud.PlacementPart, nil,
+		serverAllocation,
 	},
 	{
-		"server-providers", serverGroup, "whether the allocation is what its flavor and ports request, of providers of its host",
-		"What it is guaranteed is not accounted for where it runs.", cloud.ComputePart | cloud.ConsumersPart | cloud.PlacementPart | cloud.NetworkPart, nil, serverProviders,
+		"server-providers", serverGroup,
+		"whether the allocation is what its flavor and ports request, of providers of its host",
+		"What it is guaranteed is not accounted for where it runs.",
+		cloud.ComputePart | cloud.ConsumersPart | cloud.PlacementPart | cloud.NetworkPart, nil, serverProviders,
 	},
 	{
 		"server-profile", serverGroup, "whether the binding profiles of its ports name the providers that serve them",
-		"The network service does not know which device the guarantee is on.", cloud.ComputePart | cloud.ConsumersPart | cloud.PlacementPart | cloud.NetworkPart, nil, serverProfile,
+		"The network service does not know which device the guarantee is on.",
+		cloud.ComputePart | cloud.ConsumersPart | cloud.PlacementPart | cloud.NetworkPart, nil, serverProfile,
 	},
 	{
 		"server-bound", serverGroup, "whether its ports are bound, and why not",

@@ -19,7 +19,8 @@ func computeServices(x *run, r *findings) {
 		case s.State != "up":
 			r.fail("ssh "+s.Host+" systemctl status "+s.Binary, "%s on %s is %s", s.Binary, s.Host, s.State)
 		case s.Status != "enabled":
-			r.warn("openstack compute service set --enable "+s.Host+" "+s.Binary, "%s", strings.TrimSuffix(s.Binary+" on "+s.Host+" is disabled: "+s.DisabledReason, ": "))
+			r.warn("openstack compute service set --enable "+s.Host+" "+s.Binary, "%s",
+				strings.TrimSuffix(s.Binary+" on "+s.Host+" is disabled: "+s.DisabledReason, ": "))
 		default:
 			working++
 		}
@@ -65,7 +66,8 @@ func recordsAgree(x *run, r *findings) {
 			continue
 		}
 		status := map[audit.Severity]Status{audit.Error: Failed, audit.Warning: Warning, audit.Info: OK}[k.Severity]
-		r.add(status, "berth audit --code "+string(k.Code), fmt.Sprintf("%d × %s, such as %s: %s", len(findings), k.Code, findings[0].About[0], findings[0].Actual))
+		r.add(status, "berth audit --code "+string(k.Code),
+			fmt.Sprintf("%d × %s, such as %s: %s", len(findings), k.Code, findings[0].About[0], findings[0].Actual))
 	}
 	if r.list == nil {
 		r.ok("audit finds none of %d further kinds of faults", kinds)

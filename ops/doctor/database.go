@@ -67,9 +67,12 @@ func databaseSchema(x *run, r *findings) {
 	case d.Standing == "empty":
 		r.fail("berth db sync", "the database %s is empty", d.Name)
 	case d.Standing == "older":
-		r.fail("berth db sync", "the tables of %s are of the revision %s, which is older than what current releases of placement work on", d.Name, d.Revision)
+		r.fail("berth db sync",
+			"the tables of %s are of the revision %s, which is older than what current releases of placement work on", d.Name,
+			d.Revision)
 	case d.Standing == "unknown":
-		r.warn("berth db version", "the tables of %s are of the revision %s, which this program does not know", d.Name, d.Revision)
+		r.warn("berth db version", "the tables of %s are of the revision %s, which this program does not know", d.Name,
+			d.Revision)
 	default:
 		r.ok("%s (%s): revision %s, %s", d.Name, d.Server, d.Revision, d.Release)
 	}
@@ -121,21 +124,25 @@ func databaseReplicas(x *run, r *findings) {
 		case s.Applies != "Yes":
 			r.warn(show, "the server does not apply what it receives of %s (the SQL thread does not run)%s", s.Address, problem)
 		case s.Receives != "Yes":
-			r.warn(show, "the server receives nothing of %s (its I/O thread is in the state %s)%s", s.Address, s.Receives, problem)
+			r.warn(show, "the server receives nothing of %s (its I/O thread is in the state %s)%s", s.Address, s.Receives,
+				problem)
 		case s.Behind > standbyLate:
 			r.warn(show, "the server is %.0f s behind %s, which it follows", s.Behind, s.Address)
 		default:
 			r.ok("the server follows %s, %.0f s behind", s.Address, max(s.Behind, 0))
 		}
 		if !d.ReadOnly && d.Replicas == 0 {
-			r.warn(show, "the server takes writes, and follows %s, which does not follow it: what placement writes here is not in %s", s.Address, s.Address)
+			r.warn(show,
+				"the server takes writes, and follows %s, which does not follow it: what placement writes here is not in %s",
+				s.Address, s.Address)
 		}
 	}
 	if c := d.Cluster; c != nil {
 		show := `mysql -e "SHOW GLOBAL STATUS LIKE 'wsrep%'"`
 		switch {
 		case c.Status != "Primary":
-			r.fail(show, "the server does not belong to the majority of its cluster (%s, %s): it refuses statements", c.Status, c.State)
+			r.fail(show, "the server does not belong to the majority of its cluster (%s, %s): it refuses statements", c.Status,
+				c.State)
 		case c.State != "Synced":
 			r.warn(show, "the server of the cluster is not up to date: it is %s", c.State)
 		case c.Size < 3:
@@ -160,7 +167,8 @@ func databaseReplicas(x *run, r *findings) {
 		}
 	}
 	if d.Replicas > 0 {
-		r.ok("%s connected to the server; each knows how far it is: berth doctor --check database-replicas --connection URL", count(int(d.Replicas), "replica"))
+		r.ok("%s connected to the server; each knows how far it is: berth doctor --check database-replicas --connection URL",
+			count(int(d.Replicas), "replica"))
 	}
 	switch {
 	case r.list != nil && !d.ReadOnly:
@@ -171,7 +179,8 @@ func databaseReplicas(x *run, r *findings) {
 			r.ok("the server has no standby")
 		}
 	case d.Grant != "":
-		r.unknown("Whether the server follows another one is not shown to the user of the database; this lets it: %s", d.Grant)
+		r.unknown("Whether the server follows another one is not shown to the user of the database; this lets it: %s",
+			d.Grant)
 	case r.list == nil:
 		r.ok("the server follows no other one, and is in no Galera cluster")
 	}
@@ -198,14 +207,16 @@ func policyFiles(x *run, r *findings) {
 			continue
 		}
 		if f.JSON {
-			r.warn("oslopolicy-convert-json-to-yaml --namespace placement --policy-file "+f.Path, "%s is JSON, which current releases of OpenStack do not read", f.Path)
+			r.warn("oslopolicy-convert-json-to-yaml --namespace placement --policy-file "+f.Path,
+				"%s is JSON, which current releases of OpenStack do not read", f.Path)
 		}
 		changed := 0
 		for _, name := range slices.Sorted(maps.Keys(f.Rules)) {
 			def, known := f.Defaults[name]
 			switch {
 			case !known && !used(name, f.Rules):
-				r.warn("oslopolicy-list-redundant --namespace placement", "%s has the rule %s, which placement does not request", f.Path, name)
+				r.warn("oslopolicy-list-redundant --namespace placement", "%s has the rule %s, which placement does not request",
+					f.Path, name)
 			case known && normalizeRule(def) != normalizeRule(f.Rules[name]):
 				changed++
 				r.ok("%s: %s is %q, by default %q", f.Path, name, withoutCredentials(f.Rules[name]), def)
@@ -214,7 +225,9 @@ func policyFiles(x *run, r *findings) {
 		r.ok("%s: %s, different from the default: %d", f.Path, count(len(f.Rules), "rule"), changed)
 		for _, name := range slices.Sorted(maps.Keys(union(first.Rules, f.Rules))) {
 			if a, b := first.Rules[name], f.Rules[name]; first.Problem == "" && normalizeRule(a) != normalizeRule(b) {
-				r.fail("diff "+first.Path+" "+f.Path, "%s is %q in %s and %q in %s: the instances of the service decide differently", name, withoutCredentials(a), first.Path, withoutCredentials(b), f.Path)
+				r.fail("diff "+first.Path+" "+f.Path,
+					"%s is %q in %s and %q in %s: the instances of the service decide differently", name, withoutCredentials(a),
+					first.Path, withoutCredentials(b), f.Path)
 			}
 		}
 	}
@@ -223,7 +236,8 @@ func policyFiles(x *run, r *findings) {
 // used reports whether another rule of the file refers to a rule.
 func used(name string, rules map[string]string) bool {
 	for _, text := range rules {
-		if slices.Contains(strings.FieldsFunc(text, func(c rune) bool { return strings.ContainsRune(" ()", c) }), "rule:"+name) {
+		if slices.Contains(strings.FieldsFunc(text, func(c rune) bool { return strings.ContainsRune(" ()", c) }),
+			"rule:"+name) {
 			return true
 		}
 	}

@@ -165,7 +165,9 @@ func newRun(ctx context.Context, in Input, o Options) (*run, error) {
 	x := &run{
 		Input: in, Options: o, environment: in.Cloud.Environment, readAt: in.Cloud.Ended,
 		audited: map[audit.Code][]audit.Finding{}, unchecked: map[audit.Code]string{},
-		covered: map[audit.Code]bool{audit.PortBindingFailed: true, audit.PortNotBound: true, audit.RequestTraitWithoutProvider: true},
+		covered: map[audit.Code]bool{
+			audit.PortBindingFailed: true, audit.PortNotBound: true, audit.RequestTraitWithoutProvider: true,
+		},
 	}
 	if x.environment == nil {
 		x.environment = &cloud.Environment{}
@@ -224,7 +226,8 @@ const (
 
 // given reports whether the caller gave what a check is about, where that is not the cloud itself.
 func (x *run) given(parts cloud.Part) bool {
-	return (parts&databaseInput == 0 || x.Database != nil) && (parts&policiesInput == 0 || len(x.Policies) > 0) && (parts&settingsInput == 0 || len(x.Settings) > 0)
+	return (parts&databaseInput == 0 || x.Database != nil) && (parts&policiesInput == 0 || len(x.Policies) > 0) &&
+		(parts&settingsInput == 0 || len(x.Settings) > 0)
 }
 
 // missing returns what a check needs and the input does not have, "" when it has all. The check
@@ -327,7 +330,8 @@ func (r *findings) result(c *Check) Result {
 	slices.SortStableFunc(r.list, func(a, b Evidence) int {
 		return cmp.Compare(slices.Index(statuses, a.Result), slices.Index(statuses, b.Result))
 	})
-	if good := slices.IndexFunc(r.list, func(e Evidence) bool { return e.Result == OK }); good >= 0 && len(r.list)-good > mostGood {
+	if good := slices.IndexFunc(r.list, func(e Evidence) bool { return e.Result == OK }); good >= 0 &&
+		len(r.list)-good > mostGood {
 		omitted := len(r.list) - good - mostGood
 		r.list = append(r.list[:good+mostGood], Evidence{Result: OK, Text: fmt.Sprintf("and %d more that are ok", omitted)})
 	}

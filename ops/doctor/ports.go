@@ -34,7 +34,8 @@ func extensions(x *run, r *findings) {
 	}
 	for _, e := range neededExtensions {
 		if !slices.Contains(x.environment.Extensions, e[0]) {
-			r.fail("grep -E 'service_plugins|extension_drivers' -r /etc/neutron", "the network service has no extension %s: %s", e[0], e[1])
+			r.fail("grep -E 'service_plugins|extension_drivers' -r /etc/neutron", "the network service has no extension %s: %s",
+				e[0], e[1])
 		}
 	}
 	for _, e := range optionalExtensions {
@@ -43,7 +44,8 @@ func extensions(x *run, r *findings) {
 		}
 	}
 	if r.list == nil {
-		r.ok("%s, among them all %d that guarantees use", count(len(x.environment.Extensions), "extension"), len(neededExtensions)+len(optionalExtensions))
+		r.ok("%s, among them all %d that guarantees use", count(len(x.environment.Extensions), "extension"),
+			len(neededExtensions)+len(optionalExtensions))
 	}
 }
 
@@ -52,7 +54,8 @@ func ruleTypes(x *run, r *findings) {
 	case x.environment.RuleTypes == nil:
 		r.unknown("The types of QoS rules were not read.")
 	case !slices.Contains(x.environment.RuleTypes, string(guarantee.MinimumBandwidth)):
-		r.fail("grep mechanism_drivers -r /etc/neutron", "no mechanism driver enforces minimum_bandwidth; the types are %s", strings.Join(x.environment.RuleTypes, ", "))
+		r.fail("grep mechanism_drivers -r /etc/neutron", "no mechanism driver enforces minimum_bandwidth; the types are %s",
+			strings.Join(x.environment.RuleTypes, ", "))
 	default:
 		r.ok("%s", strings.Join(x.environment.RuleTypes, ", "))
 	}
@@ -90,7 +93,8 @@ func physicalNetworks(x *run, r *findings) {
 		}
 		for _, net := range nets {
 			if hosts[net] == 0 {
-				r.fail("openstack network agent list --long", "no agent%s is connected to %s, the physical network of the network %s (%s)", x.onHost(), net, n.Name, n.UUID)
+				r.fail("openstack network agent list --long",
+					"no agent%s is connected to %s, the physical network of the network %s (%s)", x.onHost(), net, n.Name, n.UUID)
 			} else {
 				r.ok("%s: %s connected to it", net, count(hosts[net], "agent"))
 			}
@@ -184,9 +188,11 @@ func (x *run) network(uuid string) *cloud.NetworkOf {
 func (x *run) whyNoRequest(p *cloud.Port) (Status, string) {
 	n := x.network(p.Network)
 	if n != nil && n.Physical == "" && len(n.Segments) == 0 {
-		return Warning, fmt.Sprintf("its network %s (%s) is on no physical network; tunnelled networks have resource requests since Yoga, with [ml2] tunnelled_network_rp_name", n.Name, n.Type)
+		return Warning, fmt.Sprintf("its network %s (%s) is on no physical network; tunnelled networks have resource "+
+			"requests since Yoga, with [ml2] tunnelled_network_rp_name", n.Name, n.Type)
 	}
-	return Failed, "the network service does not make requests for placement, or a caller without the right to see them has read the port"
+	return Failed, "the network service does not make requests for placement, or a caller without the right to see them " +
+		"has read the port"
 }
 
 func portRequests(x *run, r *findings) {
@@ -204,7 +210,8 @@ func portRequests(x *run, r *findings) {
 		}
 		status, reason := x.whyNoRequest(p)
 		r.add(status, "openstack port show -c resource_request -c qos_policy_id -c qos_network_policy_id "+p.UUID,
-			fmt.Sprintf("port %s has the policy %s (%s), and no resource_request: %s", portName(p), policy.Name, policyRules(policy), reason))
+			fmt.Sprintf("port %s has the policy %s (%s), and no resource_request: %s", portName(p), policy.Name,
+				policyRules(policy), reason))
 	}
 	r.ok("ports that request what their policy guarantees: %d", requesting)
 }
@@ -245,7 +252,8 @@ func (x *run) whyUnbound(p *cloud.Port) (reason, command string) {
 	case agents == nil:
 		return "no agent is on the host " + p.Host, "openstack network agent list --host " + p.Host
 	case reasons == nil:
-		return fmt.Sprintf("no agent on %s binds ports of the VNIC type %s", p.Host, p.VNIC), "openstack network agent list --host " + p.Host
+		return fmt.Sprintf("no agent on %s binds ports of the VNIC type %s", p.Host, p.VNIC),
+			"openstack network agent list --host " + p.Host
 	}
 	return strings.Join(reasons, ", and "), command
 }
@@ -275,7 +283,8 @@ func portsMixed(x *run, r *findings) {
 	for _, a := range x.agents {
 		for _, p := range a.State.Providers {
 			actual := x.Cloud.Placement.Provider(p.UUID.String())
-			if p.Device == "" || actual == nil || actual.Usages[guarantee.EgressBandwidth]+actual.Usages[guarantee.IngressBandwidth] == 0 {
+			if p.Device == "" || actual == nil ||
+				actual.Usages[guarantee.EgressBandwidth]+actual.Usages[guarantee.IngressBandwidth] == 0 {
 				continue
 			}
 			var names []string
@@ -289,8 +298,10 @@ func portsMixed(x *run, r *findings) {
 				}
 			}
 			if len(names) > 0 {
-				r.warn("openstack port list --long --host "+a.Host, "%s has guarantees of %d kbit/s egress and %d ingress, and in addition %s without any guarantee, such as %s",
-					p.Name, actual.Usages[guarantee.EgressBandwidth], actual.Usages[guarantee.IngressBandwidth], count(len(names), "port"), names[0])
+				r.warn("openstack port list --long --host "+a.Host,
+					"%s has guarantees of %d kbit/s egress and %d ingress, and in addition %s without any guarantee, such as %s",
+					p.Name, actual.Usages[guarantee.EgressBandwidth], actual.Usages[guarantee.IngressBandwidth],
+					count(len(names), "port"), names[0])
 			}
 		}
 	}

@@ -24,7 +24,8 @@ func command(p cloud.Problem, where string) string {
 	case cloud.ProblemName:
 		return "getent hosts " + u.Hostname()
 	case cloud.ProblemCertificate:
-		return fmt.Sprintf("openssl s_client -connect %s -servername %s </dev/null", net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), "443")), u.Hostname())
+		return fmt.Sprintf("openssl s_client -connect %s -servername %s </dev/null",
+			net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), "443")), u.Hostname())
 	case cloud.ProblemCredentials:
 		return "openstack token issue"
 	case cloud.ProblemAbsent:
@@ -47,7 +48,9 @@ func login(x *run, r *findings) {
 	l := x.environment.Login
 	switch {
 	case l.Problem.Kind == cloud.ProblemCredentials:
-		r.fail(command(l.Problem, l.URL), "%s; user and password, or the token, project and domains are those of clouds.yaml or the OS_* variables", l.Problem.Text)
+		r.fail(command(l.Problem, l.URL),
+			"%s; user and password, or the token, project and domains are those of clouds.yaml or the OS_* variables",
+			l.Problem.Text)
 	case l.Problem.Kind != "":
 		r.fail(command(l.Problem, l.URL), "%s%s", l.Problem.Text, authority(l.Problem))
 	case l.URL == "":
@@ -67,8 +70,10 @@ func (x *run) endpoints(r *findings) []cloud.Endpoint {
 
 func catalog(x *run, r *findings) {
 	l := x.environment.Login
-	if l.URL != "" && l.Project == "" && !l.System && l.Roles == nil && len(x.environment.Endpoints) > 0 && !slices.ContainsFunc(x.environment.Endpoints, func(e cloud.Endpoint) bool { return e.URL != "" }) {
-		r.fail("openstack token issue", "the token is for no project, and has no catalog: project_name in clouds.yaml or OS_PROJECT_NAME names one")
+	if l.URL != "" && l.Project == "" && !l.System && l.Roles == nil && len(x.environment.Endpoints) > 0 &&
+		!slices.ContainsFunc(x.environment.Endpoints, func(e cloud.Endpoint) bool { return e.URL != "" }) {
+		r.fail("openstack token issue",
+			"the token is for no project, and has no catalog: project_name in clouds.yaml or OS_PROJECT_NAME names one")
 		return
 	}
 	for _, e := range x.endpoints(r) {
@@ -116,13 +121,15 @@ func certificates(x *run, r *findings) {
 		case u.Scheme != "https" && (u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()):
 			r.ok("%s: without TLS, on this machine", e.Service)
 		case u.Scheme != "https":
-			r.warn("openstack endpoint list --service "+e.Service, "%s: %s is without TLS; everyone on the way can read tokens", e.Service, e.URL)
+			r.warn("openstack endpoint list --service "+
+				e.Service, "%s: %s is without TLS; everyone on the way can read tokens", e.Service, e.URL)
 		case e.CertificateExpires.IsZero():
 			r.unknown("The certificate of the %s service was not seen.", e.Service)
 		case remaining < 0:
 			r.fail(show, "%s: the certificate has expired on %s", e.Service, e.CertificateExpires.Format(time.DateOnly))
 		case remaining < expiring:
-			r.warn(show, "%s: the certificate expires in %s, on %s", e.Service, count(int(remaining.Hours()/24), "day"), e.CertificateExpires.Format(time.DateOnly))
+			r.warn(show, "%s: the certificate expires in %s, on %s", e.Service, count(int(remaining.Hours()/24), "day"),
+				e.CertificateExpires.Format(time.DateOnly))
 		default:
 			r.ok("%s: the certificate is valid until %s", e.Service, e.CertificateExpires.Format(time.DateOnly))
 		}
@@ -154,7 +161,10 @@ var releases = []release{
 // extensionReleases are extensions of the network service with the releases that they came with,
 // the newest first.
 var extensionReleases = []struct{ alias, release string }{
-	{"network-ip-availability-details", "2026.1"}, {"tag-creation", "2024.2"}, {"port-hardware-offload-type", "2024.1"}, {"port-hints", "2023.2"},
+	{"network-ip-availability-details", "2026.1"},
+	{"tag-creation", "2024.2"},
+	{"port-hardware-offload-type", "2024.1"},
+	{"port-hints", "2023.2"},
 }
 
 // networkRelease names the release of the network service by its extensions, "" when none says it.
@@ -250,12 +260,14 @@ func versions(x *run, r *findings) {
 		before := len(r.list)
 		for _, n := range neededVersions {
 			if n.service == e.Service && minor(e.Max) < minor(n.version) {
-				r.fail("openstack versions show --service "+e.Service, "%s: up to %s (%s), and %s is needed: %s", e.Service, e.Max, name, n.version, n.why)
+				r.fail("openstack versions show --service "+e.Service, "%s: up to %s (%s), and %s is needed: %s", e.Service, e.Max,
+					name, n.version, n.why)
 			}
 		}
 		for _, n := range usefulVersions {
 			if n.service == e.Service && minor(e.Max) < minor(n.version) {
-				r.warn("openstack versions show --service "+e.Service, "%s: up to %s (%s), without %s: %s", e.Service, e.Max, name, n.version, n.why)
+				r.warn("openstack versions show --service "+
+					e.Service, "%s: up to %s (%s), without %s: %s", e.Service, e.Max, name, n.version, n.why)
 			}
 		}
 		if len(r.list) == before {
@@ -277,7 +289,8 @@ func roles(x *run, r *findings) {
 		r.ok("%s", strings.Join(l.Roles, ", "))
 	default:
 		r.warn("openstack role assignment list --names --user "+cmp.Or(l.User, "USER"),
-			"%s has %s; the records of all projects are shown to admin", cmp.Or(l.User, "the user"), cmp.Or(strings.Join(l.Roles, ", "), "no role"))
+			"%s has %s; the records of all projects are shown to admin", cmp.Or(l.User, "the user"),
+			cmp.Or(strings.Join(l.Roles, ", "), "no role"))
 	}
 }
 
@@ -292,7 +305,8 @@ func serviceRoles(x *run, r *findings) {
 		case !u.Enabled:
 			r.fail("openstack user set --enable "+u.Name, "the user %s is disabled", u.Name)
 		case !slices.Contains(u.Roles, "admin") && !slices.Contains(u.Roles, "service"):
-			r.fail("openstack role add --user "+u.Name+" --project service service", "the user %s has %s, and neither admin nor service", u.Name, cmp.Or(roles, "no role"))
+			r.fail("openstack role add --user "+u.Name+" --project service service",
+				"the user %s has %s, and neither admin nor service", u.Name, cmp.Or(roles, "no role"))
 		default:
 			r.ok("%s: %s", u.Name, roles)
 		}
@@ -312,7 +326,8 @@ const (
 func clocks(x *run, r *findings) {
 	show := "chronyc tracking"
 	judge := func(subject string, ahead float64) {
-		text := fmt.Sprintf("%s is %.1f s %s this machine's", subject, max(ahead, -ahead), map[bool]string{true: "ahead of", false: "behind"}[ahead >= 0])
+		text := fmt.Sprintf("%s is %.1f s %s this machine's", subject, max(ahead, -ahead),
+			map[bool]string{true: "ahead of", false: "behind"}[ahead >= 0])
 		switch offset := max(ahead, -ahead); {
 		case offset >= clockFails:
 			r.fail(show, "%s", text)
@@ -338,13 +353,15 @@ func clocks(x *run, r *findings) {
 		if ahead := l.Issued.Sub(l.RequestedAt).Seconds(); ahead >= clockWarns {
 			judge("by issued_at of the token, the clock of the identity service", ahead)
 		} else {
-			r.ok("the token is not of the future: issued at %s, requested at %s", l.Issued.Format(time.TimeOnly), l.RequestedAt.Format(time.TimeOnly))
+			r.ok("the token is not of the future: issued at %s, requested at %s", l.Issued.Format(time.TimeOnly),
+				l.RequestedAt.Format(time.TimeOnly))
 		}
 	}
 	for _, a := range x.agents {
 		if t := moment(a.Heartbeat); !t.IsZero() {
 			if ahead := t.Sub(x.readAt).Seconds() - network; ahead >= clockWarns {
-				r.warn(show, "the last heartbeat of the %s on %s is %.0f s in the future: the instances of the network service have different clocks", a.Type, a.Host, ahead)
+				r.warn(show, "the last heartbeat of the %s on %s is %.0f s in the future: the instances of the network service "+
+					"have different clocks", a.Type, a.Host, ahead)
 			}
 		}
 	}
@@ -367,13 +384,15 @@ func recordsRead(x *run, r *findings) {
 		count func() string
 	}{
 		{"placement", cloud.PlacementPart | cloud.ConsumersPart, func() string {
-			return count(len(x.Cloud.Placement.Providers), "provider") + ", " + count(len(x.Cloud.Placement.Consumers), "consumer")
+			return count(len(x.Cloud.Placement.Providers), "provider") + ", " +
+				count(len(x.Cloud.Placement.Consumers), "consumer")
 		}},
 		{"compute", cloud.ComputePart, func() string {
 			return count(len(x.Cloud.Compute.Hypervisors), "hypervisor") + ", " + count(len(x.Cloud.Compute.Servers), "server")
 		}},
 		{"network", cloud.NetworkPart, func() string {
-			return count(len(x.Cloud.Network.Agents), "agent") + ", " + count(len(x.Cloud.Network.Ports), "port") + " with a device"
+			return count(len(x.Cloud.Network.Agents), "agent") + ", " + count(len(x.Cloud.Network.Ports), "port") +
+				" with a device"
 		}},
 	} {
 		if reason := x.missing(part.needs); reason != "" {

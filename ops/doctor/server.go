@@ -47,7 +47,10 @@ func (x *run) addServer(ctx context.Context) error {
 	if x.Image != nil {
 		requested.Image = *x.Image
 	}
-	s := &serverRun{Server: server, request: requested, audited: audit.Check(x.index, audit.Options{Servers: []string{server.UUID}, Heals: heal.Heals})}
+	s := &serverRun{
+		Server: server, request: requested,
+		audited: audit.Check(x.index, audit.Options{Servers: []string{server.UUID}, Heals: heal.Heals}),
+	}
 	x.server = s
 	if x.Cloud.Network != nil {
 		for i := range x.Cloud.Network.Ports {
@@ -132,7 +135,8 @@ func (x *run) explain() string {
 // words, and in the details of other faults.
 func (s *serverRun) unplaced() bool { return s.Fault == "" || strings.Contains(s.Fault, "valid host") }
 
-const portsGivenBack = "It has no port now: a server that got no host gives its ports back. --port names those that it was to have."
+const portsGivenBack = "It has no port now: a server that got no host gives its ports back. --port names those that " +
+	"it was to have."
 
 func serverPorts(x *run, r *findings) {
 	s := x.server
@@ -142,7 +146,9 @@ func serverPorts(x *run, r *findings) {
 	case len(s.ports) == 0:
 		r.unknown("%s", portsGivenBack)
 	case len(requesting) == 0:
-		r.warn("openstack port list --server "+s.UUID, "it has %s, and none has a resource request: it was started with a network, whose port gets no guarantee, or with ports without a policy that guarantees", count(len(s.ports), "port"))
+		r.warn("openstack port list --server "+s.UUID, "it has %s, and none has a resource request: it was started with a "+
+			"network, whose port gets no guarantee, or with ports without a policy that guarantees", count(
+			len(s.ports), "port"))
 	default:
 		r.ok("ports with a resource request: %d of %d", len(requesting), len(s.ports))
 	}
@@ -160,7 +166,9 @@ func serverPolicy(x *run, r *findings) {
 		case policy == "":
 			r.ok("port %s has no policy", portName(p))
 		case policies[policy] == nil:
-			r.warn("openstack network qos rule list "+policy, "port %s has the policy %s, %s, which has no rule that guarantees something", portName(p), x.policyName(policy), from)
+			r.warn("openstack network qos rule list "+policy,
+				"port %s has the policy %s, %s, which has no rule that guarantees something", portName(p), x.policyName(policy),
+				from)
 		default:
 			r.ok("port %s has the policy %s, %s: %s", portName(p), policies[policy].Name, from, policyRules(policies[policy]))
 		}
@@ -170,7 +178,8 @@ func serverPolicy(x *run, r *findings) {
 	}
 	guaranteed := slices.ContainsFunc(x.server.ports, func(p *cloud.Port) bool { return policyOf(p) != "" })
 	if len(x.server.ports) > 0 && !guaranteed {
-		r.warn("openstack port set --qos-policy POLICY "+x.server.ports[0].UUID, "it has %s, and none has a policy", count(len(x.server.ports), "port"))
+		r.warn("openstack port set --qos-policy POLICY "+x.server.ports[0].UUID, "it has %s, and none has a policy",
+			count(len(x.server.ports), "port"))
 	}
 }
 
@@ -184,7 +193,8 @@ func serverRequest(x *run, r *findings) {
 			}
 		case policies[policyOf(p)] != nil:
 			status, reason := x.whyNoRequest(p)
-			r.add(status, "openstack port show -c resource_request "+p.UUID, fmt.Sprintf("port %s has a policy that guarantees, and no resource_request: %s", portName(p), reason))
+			r.add(status, "openstack port show -c resource_request "+p.UUID,
+				fmt.Sprintf("port %s has a policy that guarantees, and no resource_request: %s", portName(p), reason))
 		default:
 			r.ok("port %s requests nothing, and is guaranteed nothing", portName(p))
 		}
@@ -247,11 +257,15 @@ func serverCandidates(x *run, r *findings) {
 	}
 	switch {
 	case e.Fitting > 0 && taken == 0 && !s.placed():
-		r.fail("openstack compute service list --service nova-compute", "on %d of %s there is room for it, and Nova takes none of them", e.Fitting, count(e.Hosts, "host"))
+		r.fail("openstack compute service list --service nova-compute",
+			"on %d of %s there is room for it, and Nova takes none of them", e.Fitting, count(e.Hosts, "host"))
 	case e.Fitting > 0 && s.Status == "ERROR" && !s.placed() && !s.unplaced():
-		r.ok("on %d of %s there is room for it: it failed for something else, which server-scheduled has", taken, count(e.Hosts, "host"))
+		r.ok("on %d of %s there is room for it: it failed for something else, which server-scheduled has", taken,
+			count(e.Hosts, "host"))
 	case e.Fitting > 0 && s.Status == "ERROR" && !s.placed():
-		r.warn(explainIt, "on %d of %s there is room for it now: either there was none when it was scheduled, or Nova did not take them", taken, count(e.Hosts, "host"))
+		r.warn(explainIt,
+			"on %d of %s there is room for it now: either there was none when it was scheduled, or Nova did not take them",
+			taken, count(e.Hosts, "host"))
 	case e.Fitting > 0:
 		r.ok("on %d of %s there is room for another one like it", taken, count(e.Hosts, "host"))
 	case s.placed():
@@ -260,7 +274,8 @@ func serverCandidates(x *run, r *findings) {
 		r.fail(explainIt, "%s", summary)
 	}
 	if len(s.ports) == 0 && !s.placed() && s.unplaced() {
-		r.warn(explainIt, "what its ports request is not known, since it has none now: --port names those that it was to have")
+		r.warn(explainIt,
+			"what its ports request is not known, since it has none now: --port names those that it was to have")
 	}
 	if x.Image == nil && s.Image != "" {
 		r.ok("what its image requires was not checked")
@@ -307,12 +322,14 @@ func (x *run) fromServer(codes []audit.Code, r *findings) {
 }
 
 var allocationCodes = []audit.Code{
-	audit.AllocationOnMissingProvider, audit.AllocationOnWrongHost, audit.AllocatedOnSeveralHosts, audit.FlavorAmountMissing, audit.FlavorAmountSuperfluous, audit.ClassNotRequested,
+	audit.AllocationOnMissingProvider, audit.AllocationOnWrongHost, audit.AllocatedOnSeveralHosts,
+	audit.FlavorAmountMissing, audit.FlavorAmountSuperfluous, audit.ClassNotRequested,
 	audit.PortAmountMissing, audit.PortAmountSuperfluous,
 }
 
 var profileCodes = []audit.Code{
-	audit.BoundWithoutKey, audit.KeyWithoutRequest, audit.KeyGroupUnknown, audit.KeyGroupMissing, audit.KeyFormatOld, audit.KeyProviderMissing, audit.KeyProviderOfOtherHost,
+	audit.BoundWithoutKey, audit.KeyWithoutRequest, audit.KeyGroupUnknown, audit.KeyGroupMissing, audit.KeyFormatOld,
+	audit.KeyProviderMissing, audit.KeyProviderOfOtherHost,
 	audit.KeyProviderLacksClass, audit.KeyProviderLacksTrait, audit.KeyNotAllocated, audit.KeyOfUnboundPort,
 }
 
@@ -331,7 +348,8 @@ func serverProviders(x *run, r *findings) {
 				}
 			}
 			if allocated > 0 {
-				r.ok("port %s has its part of %s%s", portName(p), x.providerName(uuid), strings.TrimSuffix(", group "+group, ", group "))
+				r.ok("port %s has its part of %s%s", portName(p), x.providerName(uuid),
+					strings.TrimSuffix(", group "+group, ", group "))
 			}
 		}
 	}
@@ -355,7 +373,8 @@ func serverProfile(x *run, r *findings) {
 		case !x.server.placed():
 			r.ok("port %s has no allocation key, since the server has no host", portName(p))
 		case r.worst() == OK:
-			r.fail("openstack port show -c binding_profile "+p.UUID, "port %s has no key allocation in its binding profile", portName(p))
+			r.fail("openstack port show -c binding_profile "+
+				p.UUID, "port %s has no key allocation in its binding profile", portName(p))
 		}
 	}
 	if r.list == nil {

@@ -81,7 +81,8 @@ func settingsReadable(x *run, r *findings) {
 // settingsHost adds why there is nothing on the host that the settings are of, unless there is.
 func (x *run) settingsHost(ok bool, subject string, r *findings) {
 	if !ok {
-		r.unknown("There is no %s on the host %s, which the settings files are taken to be of; --host names another one.", subject, x.SettingsHost)
+		r.unknown("There is no %s on the host %s, which the settings files are taken to be of; --host names another one.",
+			subject, x.SettingsHost)
 	}
 }
 
@@ -108,7 +109,8 @@ func settingsReported(x *run, r *findings) {
 			return rate(a.Egress) == rate(b.Egress) && rate(a.Ingress) == rate(b.Ingress)
 		})
 		if !same {
-			r.fail(a.restart(), "%s has the bandwidths %s, and the %s reports %s", path, rates(set), a.named(), rates(a.Report.Bandwidths))
+			r.fail(a.restart(), "%s has the bandwidths %s, and the %s reports %s", path, rates(set), a.named(),
+				rates(a.Report.Bandwidths))
 		} else {
 			r.ok("the %s reports what %s has: %s", a.named(), path, rates(set))
 		}
@@ -165,7 +167,8 @@ func rate(n *int64) int64 {
 func rates(bandwidths map[string]guarantee.Directed) string {
 	var list []string
 	for _, device := range slices.Sorted(maps.Keys(bandwidths)) {
-		list = append(list, fmt.Sprintf("%s:%s:%s", device, number(bandwidths[device].Egress), number(bandwidths[device].Ingress)))
+		list = append(list,
+			fmt.Sprintf("%s:%s:%s", device, number(bandwidths[device].Egress), number(bandwidths[device].Ingress)))
 	}
 	if list == nil {
 		return "of no device"
@@ -182,7 +185,9 @@ func number(n *int64) string {
 
 // ratioOptions are the settings of nova.conf that compute services write into inventories, by
 // class.
-var ratioOptions = map[string]string{"VCPU": "cpu_allocation_ratio", "MEMORY_MB": "ram_allocation_ratio", "DISK_GB": "disk_allocation_ratio"}
+var ratioOptions = map[string]string{
+	"VCPU": "cpu_allocation_ratio", "MEMORY_MB": "ram_allocation_ratio", "DISK_GB": "disk_allocation_ratio",
+}
 
 func settingsRatios(x *run, r *findings) {
 	ok, set := false, false
@@ -204,7 +209,9 @@ func settingsRatios(x *run, r *findings) {
 			}
 			set = true
 			if want != inventory.AllocationRatio {
-				r.fail(fmt.Sprintf("ssh %s systemctl restart nova-compute", h.Host), "%s has %s = %s, and placement the ratio %g of %s of %s", path, ratioOptions[class], text, inventory.AllocationRatio, class, p.Name)
+				r.fail(fmt.Sprintf("ssh %s systemctl restart nova-compute", h.Host),
+					"%s has %s = %s, and placement the ratio %g of %s of %s", path, ratioOptions[class], text,
+					inventory.AllocationRatio, class, p.Name)
 			} else {
 				r.ok("%s of %s: %g", class, p.Name, want)
 			}
@@ -218,7 +225,9 @@ func settingsRatios(x *run, r *findings) {
 
 // secretNames matches options whose values are secrets, or may name one. It is wide on purpose: a
 // settings file in a bug report does without the name of a key file.
-var secretNames = regexp.MustCompile(`(?i)passw|passphrase|pwd|\bpw\b|_pw$|secret|token|credential|key|cert|community|auth(_|-)?(data|user|pass)|user_?name|_user$|identity_uri`)
+var secretNames = regexp.MustCompile(
+	`(?i)passw|passphrase|pwd|\bpw\b|_pw$|secret|token|credential|key|cert|community|auth(_|-)?(data|user|pass)|user_?` +
+		`name|_user$|identity_uri`)
 
 // credentials matches the users and passwords of URLs, up to the last @, and queries.
 var credentials = regexp.MustCompile(`://\S*@|\?\S*`)
@@ -269,7 +278,8 @@ func Redact(files []SettingsFile) (texts []string) {
 
 func (f *SettingsFile) redacted(secrets []string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# %s, changed at %s. Comments are left out, and secrets are %s.\n", f.Path, f.Changed.UTC().Format(timeText), redacted)
+	fmt.Fprintf(&b, "# %s, changed at %s. Comments are left out, and secrets are %s.\n", f.Path,
+		f.Changed.UTC().Format(timeText), redacted)
 	if f.Unread != "" {
 		fmt.Fprintf(&b, "# %s\n", f.Unread)
 	}

@@ -28,7 +28,8 @@ func trunksSized(x *run, r *findings) {
 		r.unknown("The trunks were not read.")
 		return
 	}
-	policies, ports := map[string]*cloud.QoSPolicy{}, map[string]map[string]bool{} // both by the policy; the ports are those that have it
+	// both by the policy; the ports are those that have it
+	policies, ports := map[string]*cloud.QoSPolicy{}, map[string]map[string]bool{}
 	for i := range x.Cloud.Network.Policies {
 		policies[x.Cloud.Network.Policies[i].UUID] = &x.Cloud.Network.Policies[i]
 	}
@@ -51,7 +52,8 @@ func trunksSized(x *run, r *findings) {
 		policy, m := policies[uuid], minimum{}
 		if policy == nil {
 			if uuid != "" {
-				r.unknown("The policy %s of port %s, which is on trunk %s, was not read.", uuid, named(p.UUID, p.Name), named(t.UUID, t.Name))
+				r.unknown("The policy %s of port %s, which is on trunk %s, was not read.", uuid, named(p.UUID, p.Name),
+					named(t.UUID, t.Name))
 			}
 			return m
 		}
@@ -87,11 +89,13 @@ func trunksSized(x *run, r *findings) {
 		if parent[guarantee.Egress] >= sum[guarantee.Egress] && parent[guarantee.Ingress] >= sum[guarantee.Ingress] {
 			continue
 		}
-		text := fmt.Sprintf("trunk %s: its subports are guaranteed %s together, and its parent port %s %s; the subports are %s",
+		text := fmt.Sprintf(
+			"trunk %s: its subports are guaranteed %s together, and its parent port %s %s; the subports are %s",
 			named(t.UUID, t.Name), sum, named(t.Parent.UUID, t.Parent.Name), parent, strings.Join(list, ", "))
 		policy := policies[t.Parent.Policy]
 		if policy != nil && len(ports[policy.UUID]) > 1 {
-			text += fmt.Sprintf("; the parent's policy %s is that of %s too", policy.Name, count(len(ports[policy.UUID])-1, "other port"))
+			text += fmt.Sprintf("; the parent's policy %s is that of %s too", policy.Name,
+				count(len(ports[policy.UUID])-1, "other port"))
 			policy = nil
 		}
 		r.add(Warning, sizeParent(t, policy, parent, sum), text)
@@ -132,7 +136,8 @@ func sizeParent(t *cloud.Trunk, policy *cloud.QoSPolicy, parent, sum minimum) st
 		case rule != "":
 			steps = append(steps, fmt.Sprintf("openstack network qos rule set --min-kbps %d %s %s", requested, name, rule))
 		default:
-			steps = append(steps, fmt.Sprintf("openstack network qos rule create --type minimum-bandwidth --min-kbps %d --%s %s", requested, direction, name))
+			steps = append(steps, fmt.Sprintf("openstack network qos rule create --type minimum-bandwidth --min-kbps %d --%s %s",
+				requested, direction, name))
 		}
 	}
 	if policy == nil {

@@ -20,9 +20,9 @@ type direct struct {
 	text []byte // its metrics, compressed
 }
 
-// Direct returns a handler that answers with the metrics of placement's providers, in the snapshot that
-// read returns: what they have, and what is free. They are computed once for each snapshot that is
-// requested. An error of read is answered with 503.
+// Direct returns a handler that answers with the metrics of placement's providers, in the snapshot
+// that read returns: what they have, and what is free. They are computed once for each snapshot
+// that is requested. An error of read is answered with 503.
 func Direct(read func(context.Context) (*snapshot.Snapshot, error)) http.Handler {
 	return &direct{read: read}
 }
@@ -38,8 +38,10 @@ func (d *direct) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	read := metrics.Family{
-		Description: metrics.Description{Name: "berth_cloud_snapshot_timestamp_seconds", Help: "When the last reading of the cloud ended."},
-		Samples:     []metrics.Sample{{Value: float64(time.Now().UnixMilli()) / 1000}},
+		Description: metrics.Description{
+			Name: "berth_cloud_snapshot_timestamp_seconds", Help: "When the last reading of the cloud ended.",
+		},
+		Samples: []metrics.Sample{{Value: float64(time.Now().UnixMilli()) / 1000}},
 	}
 	write(w, r, text, []metrics.Family{read})
 }

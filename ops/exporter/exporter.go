@@ -127,7 +127,8 @@ func (e *Exporter) refresh(ctx context.Context, begun time.Time) {
 	e.last = next
 }
 
-// compute returns the numbers of a cloud. With an error they are those without placement's providers.
+// compute returns the numbers of a cloud. With an error they are those without placement's
+// providers.
 func compute(ctx context.Context, c *cloud.Cloud, o metrics.Options) ([]metrics.Family, error) {
 	if c.Placement == nil {
 		return metrics.Compute(ctx, nil, c, o)
@@ -181,20 +182,25 @@ func (e *Exporter) current() result {
 // own are the metrics of the exporter itself.
 func (e *Exporter) own(s result, now time.Time) []metrics.Family {
 	gauge := func(name, help string, value float64) metrics.Family {
-		return metrics.Family{Description: metrics.Description{Name: name, Help: help}, Samples: []metrics.Sample{{Value: value}}}
+		return metrics.Family{
+			Description: metrics.Description{Name: name, Help: help}, Samples: []metrics.Sample{{Value: value}},
+		}
 	}
 	refreshes := gauge("berth_cloud_refreshes_total", "Readings of the cloud that have ended.", float64(s.refreshes))
 	refreshes.Counter = true
 	families := []metrics.Family{refreshes}
 	if e.o.Requests != nil {
-		requests := gauge("berth_cloud_requests_total", "Requests that were sent to the cloud's APIs.", float64(e.o.Requests()))
+		requests := gauge("berth_cloud_requests_total", "Requests that were sent to the cloud's APIs.",
+			float64(e.o.Requests()))
 		requests.Counter = true
 		families = append(families, requests)
 	}
 	if s.read.IsZero() {
 		return families
 	}
-	up := metrics.Family{Description: metrics.Description{Name: "berth_cloud_source_up", Help: "Whether the last reading of a source succeeded.", Labels: []string{"source"}}}
+	up := metrics.Family{Description: metrics.Description{
+		Name: "berth_cloud_source_up", Help: "Whether the last reading of a source succeeded.", Labels: []string{"source"},
+	}}
 	for _, source := range slices.Sorted(maps.Keys(s.failed)) {
 		sample := metrics.Sample{Labels: []string{source}}
 		if s.failed[source] == nil {
@@ -204,13 +210,15 @@ func (e *Exporter) own(s result, now time.Time) []metrics.Family {
 	}
 	return append(families, up,
 		gauge("berth_cloud_unread", "Reasons why something has no metrics; the log has them.", float64(s.unread)),
-		gauge("berth_cloud_snapshot_timestamp_seconds", "When the last reading of the cloud ended.", float64(s.read.UnixMilli())/1000),
+		gauge("berth_cloud_snapshot_timestamp_seconds", "When the last reading of the cloud ended.",
+			float64(s.read.UnixMilli())/1000),
 		gauge("berth_cloud_snapshot_age_seconds", "How old the last reading of the cloud is.", now.Sub(s.read).Seconds()),
-		gauge("berth_cloud_refresh_duration_seconds", "How long the last reading took, with the computation.", s.duration.Seconds()))
+		gauge("berth_cloud_refresh_duration_seconds", "How long the last reading took, with the computation.",
+			s.duration.Seconds()))
 }
 
-// Handler returns the handler of scrapes: /metrics, /healthz, and /readyz, which answers 503 before the
-// first reading has ended. It has no authentication.
+// Handler returns the handler of scrapes: /metrics, /healthz, and /readyz, which answers 503 before
+// the first reading has ended. It has no authentication.
 func (e *Exporter) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /metrics", e.scrape)
@@ -238,8 +246,8 @@ func (e *Exporter) scrape(w http.ResponseWriter, r *http.Request) {
 	write(w, r, s.text, e.own(s, time.Now()))
 }
 
-// write answers with a text that is kept compressed, and with more metrics: members of a gzip file may
-// follow each other, so that they are another member.
+// write answers with a text that is kept compressed, and with more metrics: members of a gzip file
+// may follow each other, so that they are another member.
 func write(w http.ResponseWriter, r *http.Request, text []byte, more []metrics.Family) {
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
 	w.Header().Set("Vary", "Accept-Encoding")

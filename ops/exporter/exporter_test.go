@@ -98,13 +98,14 @@ func (x *running) get(path string, header http.Header) *httptest.ResponseRecorde
 	return w
 }
 
-// scrape returns the text of a scrape, after a check of its form, and that its compressed form is the
-// same.
+// scrape returns the text of a scrape, after a check of its form, and that its compressed form is
+// the same.
 func (x *running) scrape() string {
 	x.t.Helper()
 	w := x.get("/metrics", nil)
 	text := w.Body.String()
-	if kind := w.Header().Get("Content-Type"); w.Code != http.StatusOK || kind != "text/plain; version=0.0.4; charset=utf-8" {
+	if kind := w.Header().Get("Content-Type"); w.Code != http.StatusOK ||
+		kind != "text/plain; version=0.0.4; charset=utf-8" {
 		x.t.Fatalf("%d, %s: %s", w.Code, kind, text)
 	}
 	problems, err := promlint.New(strings.NewReader(text)).Lint()
@@ -165,16 +166,20 @@ func TestScrapes(t *testing.T) {
 	if w := x.get("/readyz", nil); w.Code != http.StatusServiceUnavailable {
 		t.Errorf("/readyz is %d before the first reading", w.Code)
 	}
-	want(t, x.scrape(), []string{"berth_cloud_refreshes_total 0\n", "berth_cloud_requests_total 7\n"}, []string{"berth_cloud_source_up", "berth_cloud_snapshot", "berth_cloud_providers"})
+	want(t, x.scrape(), []string{"berth_cloud_refreshes_total 0\n", "berth_cloud_requests_total 7\n"},
+		[]string{"berth_cloud_source_up", "berth_cloud_snapshot", "berth_cloud_providers"})
 
 	x.refresh(reading())
 	if w := x.get("/readyz", nil); w.Code != http.StatusOK {
 		t.Errorf("/readyz is %d", w.Code)
 	}
 	want(t, x.scrape(), []string{
-		"# TYPE berth_cloud_refreshes_total counter\n", "berth_cloud_refreshes_total 1\n", "berth_cloud_snapshot_timestamp_seconds 1",
-		`berth_cloud_source_up{source="compute"} 1`, `berth_cloud_source_up{source="network"} 1`, `berth_cloud_source_up{source="placement"} 1`,
-		"berth_cloud_providers ", `berth_cloud_flavor_slots{flavor="small"} `, `berth_cloud_hosts{status="disabled",state="up"} 1`, "berth_cloud_unread 0\n",
+		"# TYPE berth_cloud_refreshes_total counter\n", "berth_cloud_refreshes_total 1\n",
+		"berth_cloud_snapshot_timestamp_seconds 1",
+		`berth_cloud_source_up{source="compute"} 1`, `berth_cloud_source_up{source="network"} 1`,
+		`berth_cloud_source_up{source="placement"} 1`,
+		"berth_cloud_providers ", `berth_cloud_flavor_slots{flavor="small"} `,
+		`berth_cloud_hosts{status="disabled",state="up"} 1`, "berth_cloud_unread 0\n",
 	}, nil)
 	if text := log.String(); text != "" {
 		t.Errorf("the log has %s", text)
@@ -187,10 +192,12 @@ func TestScrapes(t *testing.T) {
 		x.refresh(r)
 	}
 	want(t, x.scrape(), []string{
-		"berth_cloud_refreshes_total 3\n", `berth_cloud_source_up{source="compute"} 0`, `berth_cloud_source_up{source="placement"} 1`, "berth_cloud_providers ", "berth_cloud_unread 2\n",
+		"berth_cloud_refreshes_total 3\n", `berth_cloud_source_up{source="compute"} 0`,
+		`berth_cloud_source_up{source="placement"} 1`, "berth_cloud_providers ", "berth_cloud_unread 2\n",
 	}, []string{"berth_cloud_hosts{", "berth_cloud_flavor_slots"})
 	x.refresh(reading())
-	want(t, x.scrape(), []string{`berth_cloud_source_up{source="compute"} 1`, "berth_cloud_hosts{", "berth_cloud_unread 0\n"}, nil)
+	want(t, x.scrape(),
+		[]string{`berth_cloud_source_up{source="compute"} 1`, "berth_cloud_hosts{", "berth_cloud_unread 0\n"}, nil)
 	text := log.String()
 	for _, line := range []string{"compute: no route to host", "Trunks are not shown."} {
 		if n := strings.Count(text, line); n != 2 { // begun and ended
@@ -201,7 +208,8 @@ func TestScrapes(t *testing.T) {
 	broken := reading()
 	broken.Cloud.Placement.Providers = append(broken.Cloud.Placement.Providers, broken.Cloud.Placement.Providers[0])
 	x.refresh(broken)
-	want(t, x.scrape(), []string{`berth_cloud_source_up{source="placement"} 0`, "berth_cloud_hosts{"}, []string{"berth_cloud_providers", "berth_cloud_project_used"})
+	want(t, x.scrape(), []string{`berth_cloud_source_up{source="placement"} 0`, "berth_cloud_hosts{"},
+		[]string{"berth_cloud_providers", "berth_cloud_project_used"})
 }
 
 // Scrapes begin no reading, and any number of them is answered while one is under way.
@@ -278,8 +286,8 @@ func TestDocument(t *testing.T) {
 	}
 }
 
-// BenchmarkFirstReading reads 10,000 hosts with nine providers each from a database file, and computes
-// and renders their metrics.
+// BenchmarkFirstReading reads 10,000 hosts with nine providers each from a database file, and
+// computes and renders their metrics.
 func BenchmarkFirstReading(b *testing.B) {
 	file := filepath.Join(b.TempDir(), "placement.db")
 	if err := clouds.Bandwidth(10_000, 1).Save(b.Context(), file); err != nil {
@@ -306,7 +314,8 @@ func BenchmarkFirstReading(b *testing.B) {
 	}
 }
 
-// A service's own snapshot is computed once, again when it has changed, and an error is no empty answer.
+// A service's own snapshot is computed once, again when it has changed, and an error is no empty
+// answer.
 func TestDirect(t *testing.T) {
 	c := audittest.Whole().Done()
 	current, err := c.Snapshot()
@@ -314,16 +323,22 @@ func TestDirect(t *testing.T) {
 		t.Fatal(err)
 	}
 	var failure error
-	x := &running{t: t, handler: exporter.Direct(func(context.Context) (*snapshot.Snapshot, error) { return current, failure })}
+	x := &running{
+		t: t, handler: exporter.Direct(func(context.Context) (*snapshot.Snapshot, error) { return current, failure }),
+	}
 	for range 2 {
-		want(t, x.scrape(), []string{fmt.Sprintf("berth_cloud_providers %d\n", len(c.Placement.Providers)), "berth_cloud_snapshot_timestamp_seconds 1"}, []string{"berth_cloud_hosts{", "berth_cloud_audit"})
+		want(t, x.scrape(), []string{
+			fmt.Sprintf("berth_cloud_providers %d\n", len(c.Placement.Providers)), "berth_cloud_snapshot_timestamp_seconds 1",
+		}, []string{"berth_cloud_hosts{", "berth_cloud_audit"})
 	}
 	b := placementtest.NewBuilder()
 	b.Provider("only").Inventory("VCPU", 8)
 	current = b.Snapshot()
-	want(t, x.scrape(), []string{"berth_cloud_providers 1\n", `berth_cloud_host_resource_free{host="only",resource_class="VCPU"} 8`}, nil)
+	want(t, x.scrape(),
+		[]string{"berth_cloud_providers 1\n", `berth_cloud_host_resource_free{host="only",resource_class="VCPU"} 8`}, nil)
 	failure = errors.New("the database is away")
-	if w := x.get("/metrics", nil); w.Code != http.StatusServiceUnavailable || !strings.Contains(w.Body.String(), "the database is away") {
+	if w := x.get("/metrics", nil); w.Code != http.StatusServiceUnavailable ||
+		!strings.Contains(w.Body.String(), "the database is away") {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 }

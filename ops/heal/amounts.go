@@ -24,9 +24,11 @@ func (sp *serverPlan) withoutOtherHosts(rebuild bool) allocations.Amounts {
 			return rebuild
 		}
 		tree := sp.RootOf(provider).UUID
-		return rebuild && !slices.Contains(sources, tree) || !index.Shares(provider) && slices.ContainsFunc(sp.findings, func(f audit.Finding) bool {
-			return (f.Code == audit.AllocatedOnSeveralHosts || f.Code == audit.EvacuationSourceAllocated) && len(f.About) > 1 && f.About[1].ID == tree
-		})
+		return rebuild && !slices.Contains(sources, tree) ||
+			!index.Shares(provider) && slices.ContainsFunc(sp.findings, func(f audit.Finding) bool {
+				return (f.Code == audit.AllocatedOnSeveralHosts || f.Code == audit.EvacuationSourceAllocated) && len(f.About) > 1 &&
+					f.About[1].ID == tree
+			})
 	})
 	return amounts
 }
@@ -66,7 +68,8 @@ func (sp *serverPlan) withoutUnnamed(amounts, named allocations.Amounts, flavor 
 // next one: while ports name nothing, audit does not know what is superfluous.
 func (sp *serverPlan) withUnnamed(result, before allocations.Amounts, groups portGroups) allocations.Amounts {
 	const code = audit.PortAmountSuperfluous
-	if groups.complete && len(groups.open) > 0 && sp.permits(deleteFlag) && (len(sp.o.Codes) == 0 || slices.Contains(sp.o.Codes, code)) {
+	if groups.complete && len(groups.open) > 0 && sp.permits(deleteFlag) &&
+		(len(sp.o.Codes) == 0 || slices.Contains(sp.o.Codes, code)) {
 		return result
 	}
 	for uuid, classes := range short(result, before) {
@@ -91,7 +94,8 @@ func (sp *serverPlan) withoutFlavor(amounts allocations.Amounts, ways []placemen
 			if sp.IsAccelerator(sp.server, uuid, class) {
 				return false
 			}
-			return slices.Contains(own, class) || !index.IsPortClass(class) && slices.ContainsFunc(ways, func(q placement.Query) bool { return index.Sum(q)[class] > 0 })
+			return slices.Contains(own, class) || !index.IsPortClass(class) &&
+				slices.ContainsFunc(ways, func(q placement.Query) bool { return index.Sum(q)[class] > 0 })
 		})
 	}
 	return rest

@@ -19,12 +19,14 @@ type Outcome string
 
 // The outcomes.
 const (
-	Done    Outcome = "done"
-	Stale   Outcome = "changed meanwhile" // a check did not hold, or the service refused it for a generation or revision; nothing was changed
-	Failed  Outcome = "failed"            // the service refused it; nothing was changed
-	Unknown Outcome = "unknown"           // no answer to the request: it may have been carried out
-	Skipped Outcome = "skipped"           // a step that must be done before it was not
-	NotSent Outcome = "not sent"          // the run ended before
+	Done Outcome = "done"
+	// a check did not hold, or the service refused it for a generation or revision; nothing was
+	// changed
+	Stale   Outcome = "changed meanwhile"
+	Failed  Outcome = "failed"   // the service refused it; nothing was changed
+	Unknown Outcome = "unknown"  // no answer to the request: it may have been carried out
+	Skipped Outcome = "skipped"  // a step that must be done before it was not
+	NotSent Outcome = "not sent" // the run ended before
 )
 
 // A Result is what became of a step, and why.
@@ -38,7 +40,9 @@ type Result struct {
 // step that is refused does not end it; those that depend on it are skipped. When ctx ends, the
 // request that is being sent is still waited for, and the others are not sent. The function is
 // called with each result as soon as it is known; explain returns what a service said.
-func Apply(ctx context.Context, p *Plan, send Send, explain func(status int, body []byte) string, report func(Step, Result)) []Result {
+func Apply(
+	ctx context.Context, p *Plan, send Send, explain func(status int, body []byte) string, report func(Step, Result),
+) []Result {
 	results := make([]Result, 0, len(p.Steps))
 	done := map[int]bool{}
 	for _, s := range p.Steps {
@@ -105,7 +109,8 @@ func (c Check) verify(ctx context.Context, send Send, explain func(int, []byte) 
 	case status == c.Status && c.Has == nil:
 		return "", nil
 	case status != c.Status && status != ok && status != notFound:
-		return "", fmt.Errorf("it is not known whether %s: the %s service answers %d: %s", c.Statement, c.Service, status, explain(status, body))
+		return "", fmt.Errorf("it is not known whether %s: the %s service answers %d: %s", c.Statement, c.Service, status,
+			explain(status, body))
 	case status != c.Status:
 		return "it is no longer true that " + c.Statement, nil
 	}

@@ -80,7 +80,9 @@ func (fc *fakeCloud) begin(s heal.Step, begins bool) bool {
 			return true
 		}
 	}
-	fc.c.Compute.Servers = slices.DeleteFunc(fc.c.Compute.Servers, func(s cloud.Server) bool { return s.Status == "SOFT_DELETED" })
+	fc.c.Compute.Servers = slices.DeleteFunc(fc.c.Compute.Servers, func(s cloud.Server) bool {
+		return s.Status == "SOFT_DELETED"
+	})
 	if begins {
 		fc.c.Compute.Servers = append(fc.c.Compute.Servers, cloud.Server{UUID: id, Status: "SOFT_DELETED"})
 	}
@@ -93,7 +95,8 @@ func (fc *fakeCloud) touch(s heal.Step, p *cloud.Placement) {
 	switch id := parts[2]; parts[1] {
 	case "allocations":
 		body := map[string]any{
-			"allocations": map[string]any{cloudtest.UUID("host cn6"): map[string]any{"resources": map[string]any{"VCPU": 1}}}, "project_id": "p", "user_id": "another",
+			"allocations": map[string]any{cloudtest.UUID("host cn6"): map[string]any{"resources": map[string]any{"VCPU": 1}}},
+			"project_id":  "p", "user_id": "another",
 			"consumer_generation": nil,
 		}
 		if i := slices.IndexFunc(p.Consumers, func(c cloud.Consumer) bool { return c.UUID == id }); i >= 0 {
@@ -121,7 +124,9 @@ func (fc *fakeCloud) touch(s heal.Step, p *cloud.Placement) {
 			fc.must("PUT", "resource_providers/"+id, body)
 			return
 		}
-		fc.must("PUT", "resource_providers/"+id+"/traits", map[string]any{"traits": append(provider.Traits, "HW_CPU_X86_VMX"), "resource_provider_generation": provider.Generation})
+		fc.must("PUT", "resource_providers/"+id+"/traits", map[string]any{
+			"traits": append(provider.Traits, "HW_CPU_X86_VMX"), "resource_provider_generation": provider.Generation,
+		})
 	}
 }
 
@@ -181,12 +186,15 @@ func TestOutcomes(t *testing.T) {
 			}
 			// The next run does what remains.
 			fc.answer = nil
-			for _, r := range fc.apply(heal.New(index.New(fc.read()), heal.Options{Codes: []audit.Code{audit.BoundWithoutKey}}), -1) {
+			for _, r := range fc.apply(heal.New(index.New(fc.read()), heal.Options{Codes: []audit.Code{audit.BoundWithoutKey}}),
+				-1) {
 				if r.Outcome != heal.Done {
 					t.Errorf("the next run: step %d: %s: %s", r.Step, r.Outcome, r.Text)
 				}
 			}
-			if remaining := audit.Check(index.New(fc.read()), audit.Options{Codes: []audit.Code{audit.BoundWithoutKey, audit.KeyNotAllocated, audit.PortAmountSuperfluous}}).Findings; len(remaining) > 0 {
+			if remaining := audit.Check(index.New(fc.read()), audit.Options{
+				Codes: []audit.Code{audit.BoundWithoutKey, audit.KeyNotAllocated, audit.PortAmountSuperfluous},
+			}).Findings; len(remaining) > 0 {
 				t.Errorf("then there are %+v", remaining)
 			}
 		})
@@ -270,7 +278,8 @@ func TestPlanFile(t *testing.T) {
 		}
 	}
 	for wrong, want := range map[string]string{
-		"": "not a plan of berth heal", "[]": "not a plan", `{"version": 1, "colour": 1}`: "unknown field", `{"version": 2}`: "has the format 2",
+		"": "not a plan of berth heal", "[]": "not a plan", `{"version": 1, "colour": 1}`: "unknown field",
+		`{"version": 2}`: "has the format 2",
 		`{"version": 1}`: "it has no parts",
 		strings.Replace(text, `"id": 2`, `"id": 7`, 1):                    "steps are numbered from 1",
 		strings.Replace(text, `"method": "PUT"`, `"method": "DELETE"`, 1): "deletes something else than a provider",
@@ -284,14 +293,17 @@ func TestPlanFile(t *testing.T) {
 // The command repeats the request.
 func TestCurl(t *testing.T) {
 	r := cloud.Request{
-		Service: heal.Network, Method: "PUT", Path: "/ports/p1", Headers: map[string]string{"If-Match": "revision_number=3"}, Body: json.RawMessage(`{"port":{"name":"it's"}}`),
+		Service: heal.Network, Method: "PUT", Path: "/ports/p1", Headers: map[string]string{"If-Match": "revision_number=3"},
+		Body: json.RawMessage(`{"port":{"name":"it's"}}`),
 	}
-	const want = `curl -X PUT -H "X-Auth-Token: $OS_TOKEN" -H 'If-Match: revision_number=3' -H 'Content-Type: application/json' -d '{"port":{"name":"it'\''s"}}' "$NETWORK_URL/ports/p1"`
+	const want = `curl -X PUT -H "X-Auth-Token: $OS_TOKEN" -H 'If-Match: revision_number=3' -H 'Content-Type: ` +
+		`application/json' -d '{"port":{"name":"it'\''s"}}' "$NETWORK_URL/ports/p1"`
 	if got := heal.Curl(r); got != want {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}
 	r = cloud.Request{Service: heal.Placement, Method: "DELETE", Path: "/resource_providers/p1", Microversion: "1.37"}
-	const deletes = `curl -X DELETE -H "X-Auth-Token: $OS_TOKEN" -H 'OpenStack-API-Version: placement 1.37' "$PLACEMENT_URL/resource_providers/p1"`
+	const deletes = `curl -X DELETE -H "X-Auth-Token: $OS_TOKEN" -H 'OpenStack-API-Version: placement 1.37' ` +
+		`"$PLACEMENT_URL/resource_providers/p1"`
 	if got := heal.Curl(r); got != deletes {
 		t.Errorf("%s\nwant\n%s", got, deletes)
 	}
@@ -313,10 +325,12 @@ func TestStaleProvidersAreDeleted(t *testing.T) {
 	// that of cn1.
 	c.Network.Agents = nil
 	c.Network.Ports = nil
-	c.Compute.Hypervisors, c.Compute.Services, c.Compute.Servers = c.Compute.Hypervisors[:1], c.Compute.Services[:1], c.Compute.Servers[:1]
+	c.Compute.Hypervisors, c.Compute.Services, c.Compute.Servers = c.Compute.Hypervisors[:1], c.Compute.Services[:1],
+		c.Compute.Servers[:1]
 	fc := newFakeCloud(t, c)
 	without := heal.New(index.New(fc.read()), heal.Options{})
-	if len(without.Steps) > 0 || len(without.Unhealed) != len(audit.Check(index.New(fc.read()), audit.Options{}).Findings) {
+	if len(without.Steps) > 0 ||
+		len(without.Unhealed) != len(audit.Check(index.New(fc.read()), audit.Options{}).Findings) {
 		t.Errorf("without --delete there are the steps %+v, and left are %+v", without.Steps, without.Unhealed)
 	}
 	providers := heal.New(index.New(fc.read()), heal.Options{Parts: []heal.Part{heal.Providers}, Delete: true})
@@ -333,7 +347,8 @@ func TestStaleProvidersAreDeleted(t *testing.T) {
 		}
 		paths = append(paths, plan.Steps[i].Request.Method)
 	}
-	if remaining := audit.Check(index.New(fc.read()), audit.Options{}).Findings; len(remaining) > 0 || len(fc.read().Placement.Providers) != 1 {
+	if remaining := audit.Check(index.New(fc.read()), audit.Options{}).Findings; len(remaining) > 0 ||
+		len(fc.read().Placement.Providers) != 1 {
 		t.Errorf("steps %q; then there are %+v and %d providers", paths, remaining, len(fc.read().Placement.Providers))
 	}
 }
@@ -359,20 +374,25 @@ func TestOptions(t *testing.T) {
 	if !single.More || len(single.Steps) != 1 || single.Steps[0].About[0].Name != "server1" {
 		t.Errorf("with a maximum of one: %+v", single)
 	}
-	if len(single.Unhealed) != 1 || single.Unhealed[0].About[0].Name != "server2" || !strings.Contains(single.Unhealed[0].Why, "resize_prep") {
+	if len(single.Unhealed) != 1 || single.Unhealed[0].About[0].Name != "server2" ||
+		!strings.Contains(single.Unhealed[0].Why, "resize_prep") {
 		t.Errorf("left are %+v", single.Unhealed)
 	}
 	if both := heal.New(index.New(c), heal.Options{Max: 2}); both.More || len(both.Steps) != 3 {
 		t.Errorf("with a maximum of two: %+v", both)
 	}
 	skipped := heal.New(index.New(c), heal.Options{SkipPorts: true})
-	if len(skipped.Steps) != 2 || !strings.Contains(string(skipped.Steps[0].Request.Body), guarantee.EgressBandwidth) || strings.Contains(string(skipped.Steps[1].Request.Body), guarantee.EgressBandwidth) {
+	if len(skipped.Steps) != 2 || !strings.Contains(string(skipped.Steps[0].Request.Body), guarantee.EgressBandwidth) ||
+		strings.Contains(string(skipped.Steps[1].Request.Body), guarantee.EgressBandwidth) {
 		t.Errorf("without ports: %+v", skipped.Steps)
 	}
-	if named := heal.New(index.New(c), heal.Options{Servers: []string{"server0"}}); len(named.Steps) != 2 || len(named.Unhealed) > 0 {
+	if named := heal.New(index.New(c), heal.Options{Servers: []string{"server0"}}); len(named.Steps) != 2 ||
+		len(named.Unhealed) > 0 {
 		t.Errorf("of one server: %+v", named)
 	}
-	if none := heal.New(index.New(c), heal.Options{Parts: []heal.Part{heal.Ports, heal.Aggregates, heal.Providers}}); len(none.Steps)+len(none.Unhealed) > 0 {
+	if none := heal.New(index.New(c),
+		heal.Options{Parts: []heal.Part{heal.Ports, heal.Aggregates, heal.Providers}}); len(none.Steps)+len(
+		none.Unhealed) > 0 {
 		t.Errorf("of other parts: %+v", none)
 	}
 }
@@ -385,13 +405,19 @@ func TestAggregatesWithoutProviders(t *testing.T) {
 	}
 	b.Aggregate("fast", "cn1", "cn2", "cn3", "cn4")
 	c := b.Done()
-	c.Placement.Providers = slices.DeleteFunc(c.Placement.Providers, func(p cloud.Provider) bool { return p.Name == "cn3" })
-	c.Compute.Hypervisors = slices.DeleteFunc(c.Compute.Hypervisors, func(h cloud.Hypervisor) bool { return h.Host == "cn2" })
+	c.Placement.Providers = slices.DeleteFunc(c.Placement.Providers, func(p cloud.Provider) bool {
+		return p.Name == "cn3"
+	})
+	c.Compute.Hypervisors = slices.DeleteFunc(c.Compute.Hypervisors, func(h cloud.Hypervisor) bool {
+		return h.Host == "cn2"
+	})
 	got := map[string]heal.NovaCode{}
 	for _, l := range heal.New(index.New(c), heal.Options{Parts: []heal.Part{heal.Aggregates}}).Unhealed {
 		got[l.About[len(l.About)-1].ID] = l.Nova
 	}
-	if diff := cmp.Diff(map[string]heal.NovaCode{"cn2": heal.HostNodeless, "cn3": heal.NodeProviderless, "cn4": heal.HostUnmapped}, got); diff != "" {
+	if diff := cmp.Diff(map[string]heal.NovaCode{
+		"cn2": heal.HostNodeless, "cn3": heal.NodeProviderless, "cn4": heal.HostUnmapped,
+	}, got); diff != "" {
 		t.Errorf("codes (-want +got):\n%s", diff)
 	}
 }

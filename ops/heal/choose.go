@@ -85,13 +85,15 @@ func (p *planner) choose(d demand) (choice, *problem) {
 	restricted, traits := p.restricted(d.server, q)
 	// A flavor with more than resources of the host itself does not say which provider the server
 	// has in fact.
-	if d.flavor != nil && (len(own) > 1 || own[""] && slices.ContainsFunc(q.Groups[0].Resources, func(r placement.ClassAmount) bool { return r.Class == "VGPU" })) {
+	if d.flavor != nil && (len(own) > 1 || own[""] &&
+		slices.ContainsFunc(q.Groups[0].Resources, func(r placement.ClassAmount) bool { return r.Class == "VGPU" })) {
 		all, err := p.search(d.server, placement.Query{Groups: restricted.Groups[:len(own)], Isolate: q.Isolate}, nil, traits)
 		if err != nil {
 			return choice{}, &problem{text: err.Error(), nova: Refused}
 		}
 		if all = distinct(p.permitted(all, d), own); len(all) > 1 {
-			return choice{}, &problem{nova: Refused, text: fmt.Sprintf("flavor %s requests more than resources of its host itself, and %s can have come from several providers%s; choose with --provider SUFFIX=PROVIDER, or move the server",
+			return choice{}, &problem{nova: Refused, text: fmt.Sprintf("flavor %s requests more than resources of its host "+
+				"itself, and %s can have come from several providers%s; choose with --provider SUFFIX=PROVIDER, or move the server",
 				d.server.Flavor.Name, index.FormatAmounts(index.Sum(*d.flavor)), p.options(all, own))}
 		}
 	}
@@ -120,12 +122,14 @@ func (p *planner) choose(d demand) (choice, *problem) {
 			return choice{}, &problem{text: err.Error(), nova: NotAllocated}
 		case len(all) == 0:
 			return choice{}, &problem{
-				fmt.Sprintf("no providers of host %s offer what it requests%s, even where nothing is allocated: %s", d.server.Host, others, index.FormatAmounts(missing)),
+				fmt.Sprintf("no providers of host %s offer what it requests%s, even where nothing is allocated: %s", d.server.Host,
+					others, index.FormatAmounts(missing)),
 				NotAllocated, "berth explain --server " + d.server.UUID,
 			}
 		}
 		return choice{}, &problem{
-			fmt.Sprintf("no providers of host %s have what it requests free: %s; move servers away first", d.server.Host, index.FormatAmounts(missing)),
+			fmt.Sprintf("no providers of host %s have what it requests free: %s; move servers away first", d.server.Host,
+				index.FormatAmounts(missing)),
 			NotAllocated, "berth capacity drain " + d.server.Host,
 		}
 	}
@@ -135,7 +139,8 @@ func (p *planner) choose(d demand) (choice, *problem) {
 		}
 	}
 	if all = distinct(p.permitted(all, d), own); len(all) == 0 {
-		return choice{}, &problem{text: "the providers that are given with --provider, or below which its other groups are, do not have what it requests", nova: NotAllocated}
+		return choice{}, &problem{text: "the providers that are given with --provider, or below which its other groups " +
+			"are, do not have what it requests", nova: NotAllocated}
 	}
 	all = p.byAddress(p.byVIFType(all, d.ports.open), d.ports.open)
 	// What is allocated already is for what names nothing yet: a run may have ended between the
@@ -154,21 +159,22 @@ func (p *planner) choose(d demand) (choice, *problem) {
 			}
 		}
 		return choice{}, &problem{
-			text: fmt.Sprintf("it is not known which of several providers it has: %s; choose with --provider PORT=PROVIDER, or detach and attach the port", strings.Join(hosts, ", ")),
+			text: fmt.Sprintf("it is not known which of several providers it has: %s; choose with --provider PORT=PROVIDER, "+
+				"or detach and attach the port", strings.Join(hosts, ", ")),
 			nova: NotAllocated,
 		}
 	}
 	return all[0], nil
 }
 
-// given returns the UUID or the name of the provider that the operator gave for a group of a server, ""
-// for none.
+// given returns the UUID or the name of the provider that the operator gave for a group of a
+// server, "" for none.
 func (p *planner) given(s *index.Server, suffix string) string {
 	return cmp.Or(p.o.Providers[s.UUID+"/"+suffix], p.o.Providers[s.Name+"/"+suffix], p.o.Providers[suffix])
 }
 
-// restricted returns a query in which groups whose provider the operator gave require a trait that only
-// it has, and the traits by the UUID of the provider, for a search.
+// restricted returns a query in which groups whose provider the operator gave require a trait that
+// only it has, and the traits by the UUID of the provider, for a search.
 func (p *planner) restricted(s *index.Server, q placement.Query) (placement.Query, map[string][]string) {
 	q.Groups = slices.Clone(q.Groups)
 	traits := map[string][]string{}
@@ -191,8 +197,12 @@ func (p *planner) restricted(s *index.Server, q placement.Query) (placement.Quer
 
 // search returns the different ways in which a query can be satisfied on a server's host, where
 // providers have further traits by their UUID. A nil usage leaves capacity out of it.
-func (p *planner) search(s *index.Server, q placement.Query, usage func(uuid string) map[string]int64, traits map[string][]string) (all []choice, err error) {
-	c := cloud.Cloud{Begun: p.Cloud.Begun, Placement: &cloud.Placement{Classes: p.Placement.Classes, Traits: p.Placement.Traits}}
+func (p *planner) search(
+	s *index.Server, q placement.Query, usage func(uuid string) map[string]int64, traits map[string][]string,
+) (all []choice, err error) {
+	c := cloud.Cloud{
+		Begun: p.Cloud.Begun, Placement: &cloud.Placement{Classes: p.Placement.Classes, Traits: p.Placement.Traits},
+	}
 	for _, more := range traits {
 		c.Placement.Traits = slices.Concat(c.Placement.Traits, more)
 	}
@@ -247,8 +257,8 @@ func (p *planner) search(s *index.Server, q placement.Query, usage func(uuid str
 	return all, nil
 }
 
-// distinct leaves one of the choices that differ in nothing but which group of the flavor has which of
-// the same providers: an allocation does not have the groups of a flavor.
+// distinct leaves one of the choices that differ in nothing but which group of the flavor has which
+// of the same providers: an allocation does not have the groups of a flavor.
 func distinct(all []choice, own map[string]bool) (different []choice) {
 	seen := map[string]bool{}
 	for _, c := range all {
@@ -265,7 +275,8 @@ func distinct(all []choice, own map[string]bool) (different []choice) {
 // maxOptions is how many providers of a group are named in a text.
 const maxOptions = 8
 
-// options says which providers each group of a flavor can have, of the groups that can have several.
+// options says which providers each group of a flavor can have, of the groups that can have
+// several.
 func (p *planner) options(all []choice, own map[string]bool) string {
 	var list strings.Builder
 	for _, suffix := range slices.Sorted(maps.Keys(own)) {
@@ -287,8 +298,8 @@ func (p *planner) options(all []choice, own map[string]bool) string {
 	return list.String()
 }
 
-// permitted leaves the choices with the providers that the operator gave, for the server or for all,
-// and in which groups of a port that belong below one provider are below one of theirs.
+// permitted leaves the choices with the providers that the operator gave, for the server or for
+// all, and in which groups of a port that belong below one provider are below one of theirs.
 func (p *planner) permitted(all []choice, d demand) []choice {
 	ports := d.ports
 	return slices.DeleteFunc(slices.Clone(all), func(c choice) bool {
@@ -352,7 +363,9 @@ func (p *planner) isBelow(uuid, top string) bool {
 // hw_veb, and to a bridge (hardware offload) as ovs.
 func (p *planner) byVIFType(all []choice, open []group) []choice {
 	for _, g := range open {
-		if !slices.ContainsFunc(p.Agents, func(a *index.Agent) bool { return slices.Contains(a.Driver.VIFTypes, g.port.VIF) }) {
+		if !slices.ContainsFunc(p.Agents, func(a *index.Agent) bool {
+			return slices.Contains(a.Driver.VIFTypes, g.port.VIF)
+		}) {
 			continue
 		}
 		matching := slices.DeleteFunc(slices.Clone(all), func(c choice) bool {

@@ -32,7 +32,10 @@ func twoInterfaces() *cloud.Cloud {
 		b.Port(port, "server0", fmt.Sprintf("net%d", i), guarantee.SRIOV, 4000000, 0, true)
 	}
 	c := b.Done()
-	names := map[string]string{"cn1:NIC Switch agent:ens-net0": "cn1:NIC Switch agent:enp129s0f0", "cn1:NIC Switch agent:ens-net1": "cn1:NIC Switch agent:enp131s0f0np0"}
+	names := map[string]string{
+		"cn1:NIC Switch agent:ens-net0": "cn1:NIC Switch agent:enp129s0f0",
+		"cn1:NIC Switch agent:ens-net1": "cn1:NIC Switch agent:enp131s0f0np0",
+	}
 	for i := range c.Placement.Providers {
 		p := &c.Placement.Providers[i]
 		if name, ok := names[p.Name]; ok {
@@ -80,12 +83,17 @@ func TestWhichProvider(t *testing.T) {
 		return c.Placement.Providers[i].UUID
 	}
 	allocated := func(c *cloud.Cloud, name string, kbps int64) {
-		c.Placement.Consumers[0].Allocations[provider(c, name)] = map[string]int64{guarantee.EgressBandwidth: kbps, guarantee.IngressBandwidth: kbps}
+		c.Placement.Consumers[0].Allocations[provider(c, name)] = map[string]int64{
+			guarantee.EgressBandwidth: kbps, guarantee.IngressBandwidth: kbps,
+		}
 	}
 	others := func(c *cloud.Cloud, name string, kbps int64) {
 		c.Placement.Consumers = append(c.Placement.Consumers, cloud.Consumer{
-			UUID: cloudtest.UUID("other on " + name), Project: c.Placement.Consumers[0].Project, User: c.Placement.Consumers[0].User, Type: "INSTANCE",
-			Allocations: map[string]map[string]int64{provider(c, name): {guarantee.EgressBandwidth: kbps, guarantee.IngressBandwidth: kbps}},
+			UUID: cloudtest.UUID("other on " + name), Project: c.Placement.Consumers[0].Project,
+			User: c.Placement.Consumers[0].User, Type: "INSTANCE",
+			Allocations: map[string]map[string]int64{
+				provider(c, name): {guarantee.EgressBandwidth: kbps, guarantee.IngressBandwidth: kbps},
+			},
 		})
 		cloudtest.Count(c)
 	}
@@ -96,29 +104,39 @@ func TestWhichProvider(t *testing.T) {
 		why     string // that nothing is done
 		command string // of what remains
 	}{
-		"NothingSays": {why: "it is not known which of several providers it has: cn1:NIC Switch agent:enp129s0f0, cn1:NIC Switch agent:enp131s0f0np0"},
+		"NothingSays": {why: "it is not known which of several providers it has: cn1:NIC Switch agent:enp129s0f0, cn1:NIC " +
+			"Switch agent:enp131s0f0np0"},
 		"OneIsGiven": {
 			options: heal.Options{Providers: map[string]string{"port0": "cn1:NIC Switch agent:" + interface0}},
 			want:    map[string]string{"port0": interface0}, why: "it is not known which",
 		},
 		"BothAreGiven": {
-			options: heal.Options{Providers: map[string]string{"port0": "cn1:NIC Switch agent:" + interface0, cloudtest.UUID("port port1"): "cn1:NIC Switch agent:" + interface1}},
-			want:    map[string]string{"port0": interface0, "port1": interface1},
+			options: heal.Options{Providers: map[string]string{
+				"port0": "cn1:NIC Switch agent:" + interface0, cloudtest.UUID("port port1"): "cn1:NIC Switch agent:" + interface1,
+			}},
+			want: map[string]string{"port0": interface0, "port1": interface1},
 		},
 		"BothOnOne": {
-			options: heal.Options{Providers: map[string]string{"port0": "cn1:NIC Switch agent:" + interface0, "port1": "cn1:NIC Switch agent:" + interface0}},
-			want:    map[string]string{"port0": interface0, "port1": interface0},
+			options: heal.Options{Providers: map[string]string{
+				"port0": "cn1:NIC Switch agent:" + interface0, "port1": "cn1:NIC Switch agent:" + interface0,
+			}},
+			want: map[string]string{"port0": interface0, "port1": interface0},
 		},
 		"TooMuchForOne": {
 			change: func(c *cloud.Cloud) {
 				for i := range c.Network.Ports {
-					port(c, i).Request.Groups[0].Resources = map[string]int64{guarantee.EgressBandwidth: 6000000, guarantee.IngressBandwidth: 6000000}
+					port(c, i).Request.Groups[0].Resources = map[string]int64{
+						guarantee.EgressBandwidth: 6000000, guarantee.IngressBandwidth: 6000000,
+					}
 				}
 			},
 			options: heal.Options{Providers: map[string]string{"port0": "cn1:NIC Switch agent:" + interface1}},
 			want:    map[string]string{"port0": interface1, "port1": interface0},
 		},
-		"AnUnknownOneIsGiven": {options: heal.Options{Providers: map[string]string{"port0": "enp1s0"}}, why: "the providers that are given with --provider"},
+		"AnUnknownOneIsGiven": {
+			options: heal.Options{Providers: map[string]string{"port0": "enp1s0"}},
+			why:     "the providers that are given with --provider",
+		},
 		"ByAddress": {
 			change: func(c *cloud.Cloud) {
 				port(c, 0).Profile = map[string]any{"pci_slot": "0000:83:02.1", "physical_network": "net0"}
@@ -148,7 +166,8 @@ func TestWhichProvider(t *testing.T) {
 				others(c, interface0, 8000000)
 				others(c, interface1, 8000000)
 			},
-			why:     "no providers of host cn1 have what it requests free: NET_BW_EGR_KILOBIT_PER_SEC 4000000, NET_BW_IGR_KILOBIT_PER_SEC 4000000; move servers away first",
+			why: "no providers of host cn1 have what it requests free: NET_BW_EGR_KILOBIT_PER_SEC 4000000, " +
+				"NET_BW_IGR_KILOBIT_PER_SEC 4000000; move servers away first",
 			command: "berth capacity drain cn1",
 		},
 		"RoomForOne": {
@@ -158,7 +177,8 @@ func TestWhichProvider(t *testing.T) {
 			},
 			options: heal.Options{Providers: map[string]string{"port0": "cn1:NIC Switch agent:" + interface0}},
 			want:    map[string]string{"port0": interface0},
-			why:     "no providers of host cn1 have what it requests free: NET_BW_EGR_KILOBIT_PER_SEC 4000000, NET_BW_IGR_KILOBIT_PER_SEC 4000000; move servers away first",
+			why: "no providers of host cn1 have what it requests free: NET_BW_EGR_KILOBIT_PER_SEC 4000000, " +
+				"NET_BW_IGR_KILOBIT_PER_SEC 4000000; move servers away first",
 			command: "berth capacity drain cn1",
 		},
 		"NeverRoomForBoth": {
@@ -177,7 +197,8 @@ func TestWhichProvider(t *testing.T) {
 			},
 			options: heal.Options{Providers: map[string]string{"port0": "cn1:NIC Switch agent:" + interface0}},
 			want:    map[string]string{"port0": interface0},
-			why:     "no providers of host cn1 offer what it requests next to other ports, even where nothing is allocated: NET_BW_EGR_KILOBIT_PER_SEC 4000000",
+			why: "no providers of host cn1 offer what it requests next to other ports, even where nothing is allocated: " +
+				"NET_BW_EGR_KILOBIT_PER_SEC 4000000",
 			command: "berth explain --server",
 		},
 		"NotThere": {
@@ -186,7 +207,8 @@ func TestWhichProvider(t *testing.T) {
 					port(c, i).Request.Groups[0].Resources = map[string]int64{guarantee.EgressBandwidth: 20000000}
 				}
 			},
-			why:     "no providers of host cn1 offer what it requests, even where nothing is allocated: NET_BW_EGR_KILOBIT_PER_SEC 20000000",
+			why: "no providers of host cn1 offer what it requests, even where nothing is allocated: " +
+				"NET_BW_EGR_KILOBIT_PER_SEC 20000000",
 			command: "berth explain --server",
 		},
 	} {
@@ -204,9 +226,10 @@ func TestWhichProvider(t *testing.T) {
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("ports name (-want +got):\n%s", diff)
 			}
-			if tc.why != "" && (nothing && len(plan.Steps) > 0 || !slices.ContainsFunc(plan.Unhealed, func(l heal.Unhealed) bool {
-				return strings.Contains(l.Why, tc.why) && l.Nova == heal.NotAllocated && strings.Contains(l.Command, tc.command)
-			})) {
+			if tc.why != "" &&
+				(nothing && len(plan.Steps) > 0 || !slices.ContainsFunc(plan.Unhealed, func(l heal.Unhealed) bool {
+					return strings.Contains(l.Why, tc.why) && l.Nova == heal.NotAllocated && strings.Contains(l.Command, tc.command)
+				})) {
 				t.Errorf("steps %+v, left %+v", plan.Steps, plan.Unhealed)
 			}
 			if tc.why == "" {
@@ -231,7 +254,9 @@ func TestWhichProvider(t *testing.T) {
 // Where an SR-IOV agent and a bridge can both serve a port, the VIF type that it is bound with says
 // which one does.
 func TestProviderByVIFType(t *testing.T) {
-	for driver, want := range map[*guarantee.Driver]string{&guarantee.SRIOV: "ens-net0", &guarantee.OpenVSwitch: "br-net0"} {
+	for driver, want := range map[*guarantee.Driver]string{
+		&guarantee.SRIOV: "ens-net0", &guarantee.OpenVSwitch: "br-net0",
+	} {
 		b := cloudtest.New()
 		b.Host("cn1", "")
 		b.Agent("cn1", guarantee.SRIOV, 0, "net0")
@@ -251,7 +276,8 @@ func TestProviderByVIFType(t *testing.T) {
 		fc.apply(plan, -1)
 		after := fc.read()
 		if len(after.Network.Ports[0].Allocation) != 1 {
-			t.Errorf("a port with the VIF type %s names %v; left: %+v", port.VIF, after.Network.Ports[0].Allocation, plan.Unhealed)
+			t.Errorf("a port with the VIF type %s names %v; left: %+v", port.VIF, after.Network.Ports[0].Allocation,
+				plan.Unhealed)
 		}
 		for _, uuid := range after.Network.Ports[0].Allocation {
 			if name := after.Placement.Provider(uuid).Name; !strings.HasSuffix(name, want) {
@@ -260,7 +286,8 @@ func TestProviderByVIFType(t *testing.T) {
 		}
 		port.Allocation = nil
 		port.VIF = "hostdev_physical" // which no driver has in its list
-		if unhealed := heal.New(index.New(c), heal.Options{}).Unhealed; len(unhealed) != 1 || !strings.Contains(unhealed[0].Why, "it is not known which") {
+		if unhealed := heal.New(index.New(c), heal.Options{}).Unhealed; len(unhealed) != 1 ||
+			!strings.Contains(unhealed[0].Why, "it is not known which") {
 			t.Errorf("a port with the VIF type %s: left %+v", port.VIF, unhealed)
 		}
 	}
@@ -277,7 +304,8 @@ func TestPortThatIsLeft(t *testing.T) {
 	if diff := cmp.Diff(map[string]string{"port0": interface1}, got); diff != "" {
 		t.Errorf("ports name (-want +got):\n%s", diff)
 	}
-	if len(plan.Steps) != 2 || len(plan.Unhealed) != 1 || plan.Unhealed[0].Code != audit.BoundWithoutKey || plan.Unhealed[0].About[0].Name != "port1" || plan.Unhealed[0].Nova != heal.NotAllocated {
+	if len(plan.Steps) != 2 || len(plan.Unhealed) != 1 || plan.Unhealed[0].Code != audit.BoundWithoutKey ||
+		plan.Unhealed[0].About[0].Name != "port1" || plan.Unhealed[0].Nova != heal.NotAllocated {
 		t.Errorf("steps %+v, left %+v", plan.Steps, plan.Unhealed)
 	}
 	amounts := fc.read().Placement.Consumers[0].Allocations
@@ -295,10 +323,13 @@ func TestPortThatIsLeft(t *testing.T) {
 // what it chose.
 func TestRunGoesOnWithWhatItChose(t *testing.T) {
 	fc := newFakeCloud(t, twoInterfaces())
-	o := heal.Options{Parts: []heal.Part{heal.Allocations}, Providers: map[string]string{"port0": "cn1:NIC Switch agent:" + interface1, "port1": "cn1:NIC Switch agent:" + interface1}}
+	o := heal.Options{Parts: []heal.Part{heal.Allocations}, Providers: map[string]string{
+		"port0": "cn1:NIC Switch agent:" + interface1, "port1": "cn1:NIC Switch agent:" + interface1,
+	}}
 	fc.apply(heal.New(index.New(fc.read()), o), 1)
 	got, plan := named(t, fc, heal.Options{})
-	if want := map[string]string{"port0": interface1, "port1": interface1}; !maps.Equal(got, want) || len(plan.Steps) != 2 {
+	if want := map[string]string{"port0": interface1, "port1": interface1}; !maps.Equal(got, want) ||
+		len(plan.Steps) != 2 {
 		t.Errorf("ports name %v, want %v, with the steps %+v", got, want, plan.Steps)
 	}
 }
@@ -314,9 +345,11 @@ func TestFlavorsWithGroups(t *testing.T) {
 		root := cloudtest.UUID("host cn1")
 		for _, name := range devices {
 			b.Placement.Providers = append(b.Placement.Providers, cloud.Provider{
-				UUID: cloudtest.UUID(name), Name: name, Parent: root, Root: root, Traits: []string{"CUSTOM_" + strings.ToUpper(name)},
+				UUID: cloudtest.UUID(name), Name: name, Parent: root, Root: root,
+				Traits: []string{"CUSTOM_" + strings.ToUpper(name)},
 				Inventories: map[string]cloud.Inventory{
-					"CUSTOM_GPU": {Total: 4, MinUnit: 1, MaxUnit: 4, StepSize: 1, AllocationRatio: 1}, "VGPU": {Total: 4, MinUnit: 1, MaxUnit: 4, StepSize: 1, AllocationRatio: 1},
+					"CUSTOM_GPU": {Total: 4, MinUnit: 1, MaxUnit: 4, StepSize: 1, AllocationRatio: 1},
+					"VGPU":       {Total: 4, MinUnit: 1, MaxUnit: 4, StepSize: 1, AllocationRatio: 1},
 				},
 			})
 		}
@@ -331,10 +364,15 @@ func TestFlavorsWithGroups(t *testing.T) {
 		o    heal.Options
 		want string // the name of the provider, "" for none
 	}{
-		"One":         {c: withDevices(group, "gpu0"), want: "gpu0"},
-		"Several":     {c: withDevices(group, "gpu0", "gpu1")},
-		"Given":       {c: withDevices(group, "gpu0", "gpu1"), o: heal.Options{Providers: map[string]string{"1": "gpu1"}}, want: "gpu1"},
-		"ByTrait":     {c: withDevices(map[string]string{"resources1:CUSTOM_GPU": "2", "trait1:CUSTOM_GPU1": "required"}, "gpu0", "gpu1"), want: "gpu1"},
+		"One":     {c: withDevices(group, "gpu0"), want: "gpu0"},
+		"Several": {c: withDevices(group, "gpu0", "gpu1")},
+		"Given": {
+			c: withDevices(group, "gpu0", "gpu1"), o: heal.Options{Providers: map[string]string{"1": "gpu1"}}, want: "gpu1",
+		},
+		"ByTrait": {
+			c:    withDevices(map[string]string{"resources1:CUSTOM_GPU": "2", "trait1:CUSTOM_GPU1": "required"}, "gpu0", "gpu1"),
+			want: "gpu1",
+		},
 		"VGPU":        {c: withDevices(vgpu, "gpu0"), want: "gpu0"},
 		"SeveralVGPU": {c: withDevices(vgpu, "gpu0", "gpu1")},
 	} {
@@ -352,8 +390,11 @@ func TestFlavorsWithGroups(t *testing.T) {
 				if len(plan.Steps) > 0 || len(plan.Unhealed) != 1 || plan.Unhealed[0].Nova != heal.Refused {
 					t.Errorf("steps %+v, left %+v", plan.Steps, plan.Unhealed)
 				}
-			case len(after.Placement.Consumers) != 1 || after.Placement.Consumers[0].Allocations[cloudtest.UUID(tc.want)] == nil || len(audit.Check(index.New(after), audit.Options{}).Findings) > 0:
-				t.Errorf("left %+v, then %+v, %+v", plan.Unhealed, after.Placement.Consumers, audit.Check(index.New(after), audit.Options{}).Findings)
+			case len(after.Placement.Consumers) != 1 ||
+				after.Placement.Consumers[0].Allocations[cloudtest.UUID(tc.want)] == nil ||
+				len(audit.Check(index.New(after), audit.Options{}).Findings) > 0:
+				t.Errorf("left %+v, then %+v, %+v", plan.Unhealed, after.Placement.Consumers,
+					audit.Check(index.New(after), audit.Options{}).Findings)
 			}
 		})
 	}
@@ -392,9 +433,9 @@ func TestAcceleratorsStay(t *testing.T) {
 	}
 }
 
-// Servers that lack the PCI devices of their flavor get those that are the only ones of their host, or
-// that the operator has chosen, where the aliases are known. Which of its groups has which of them does
-// not matter.
+// Servers that lack the PCI devices of their flavor get those that are the only ones of their host,
+// or that the operator has chosen, where the aliases are known. Which of its groups has which of
+// them does not matter.
 func TestPCIDevices(t *testing.T) {
 	aliases, err := request.ParseAliases([]string{`{"name": "nic", "resource_class": "CUSTOM_NIC"}`})
 	if err != nil {
@@ -418,13 +459,25 @@ func TestPCIDevices(t *testing.T) {
 		"OfServer":       {2, "nic:1", 1, given{"server0/pci0-0": "nic1", "pci0-0": "nic0"}, "1", ""},
 		"TwoOfThree":     {3, "nic:2", 1, given{"pci0-0": "nic2", "pci0-1": "nic0"}, "02", ""},
 		"OneIsOpen":      {3, "nic:2", 1, given{"pci0-0": "nic2"}, "", "; pci0-1 of nic0, nic1; choose"},
-		"TwiceTheSame":   {3, "nic:2", 1, given{"pci0-0": "nic2", "pci0-1": "nic2"}, "", "the providers that are given with --provider"},
-		"EachItsOwn":     {3, "nic:1", 2, given{"server0/pci0-0": "nic2", cloudtest.UUID("server server1") + "/pci0-0": "nic0"}, "2 0", ""},
-		"ForAll":         {3, "nic:1", 2, given{"pci0-0": "nic1"}, "1 ", "the providers that are given with --provider"},
-		"SixOfEight":     {8, "nic:6", 1, given{"pci0-0": "nic0", "pci0-1": "nic1", "pci0-2": "nic2", "pci0-3": "nic3", "pci0-4": "nic4", "pci0-5": "nic5"}, "012345", ""},
-		"OtherSix":       {8, "nic:6", 1, given{"pci0-0": "nic7", "pci0-1": "nic6", "pci0-2": "nic5", "pci0-3": "nic4", "pci0-4": "nic3", "pci0-5": "nic2"}, "234567", ""},
-		"AllOfEight":     {8, "nic:8", 1, nil, "01234567", ""},
-		"Many":           {12, "nic:1", 1, nil, "", "nic3, nic4, nic5, …; choose"},
+		"TwiceTheSame": {
+			3, "nic:2", 1, given{"pci0-0": "nic2", "pci0-1": "nic2"}, "", "the providers that are given with --provider",
+		},
+		"EachItsOwn": {
+			3, "nic:1", 2, given{"server0/pci0-0": "nic2", cloudtest.UUID("server server1") + "/pci0-0": "nic0"}, "2 0", "",
+		},
+		"ForAll": {3, "nic:1", 2, given{"pci0-0": "nic1"}, "1 ", "the providers that are given with --provider"},
+		"SixOfEight": {
+			8, "nic:6", 1,
+			given{"pci0-0": "nic0", "pci0-1": "nic1", "pci0-2": "nic2", "pci0-3": "nic3", "pci0-4": "nic4", "pci0-5": "nic5"},
+			"012345", "",
+		},
+		"OtherSix": {
+			8, "nic:6", 1,
+			given{"pci0-0": "nic7", "pci0-1": "nic6", "pci0-2": "nic5", "pci0-3": "nic4", "pci0-4": "nic3", "pci0-5": "nic2"},
+			"234567", "",
+		},
+		"AllOfEight": {8, "nic:8", 1, nil, "01234567", ""},
+		"Many":       {12, "nic:1", 1, nil, "", "nic3, nic4, nic5, …; choose"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := cloudtest.New()
@@ -439,7 +492,9 @@ func TestPCIDevices(t *testing.T) {
 			for i := range tc.devices {
 				b.Placement.Providers = append(b.Placement.Providers, cloud.Provider{
 					UUID: cloudtest.UUID(fmt.Sprint("nic", i)), Name: fmt.Sprint("nic", i), Parent: root, Root: root,
-					Inventories: map[string]cloud.Inventory{"CUSTOM_NIC": {Total: 1, MinUnit: 1, MaxUnit: 1, StepSize: 1, AllocationRatio: 1}},
+					Inventories: map[string]cloud.Inventory{
+						"CUSTOM_NIC": {Total: 1, MinUnit: 1, MaxUnit: 1, StepSize: 1, AllocationRatio: 1},
+					},
 				})
 			}
 			c := b.Done()
@@ -459,16 +514,19 @@ func TestPCIDevices(t *testing.T) {
 			for i := range tc.servers {
 				devices := ""
 				for k := range tc.devices {
-					if after.Consumers[cloudtest.UUID(fmt.Sprint("server server", i))].Allocations[cloudtest.UUID(fmt.Sprint("nic", k))]["CUSTOM_NIC"] == 1 {
+					if after.Consumers[cloudtest.UUID(fmt.Sprint("server server", i))].Allocations[cloudtest.UUID(fmt.Sprint("nic",
+						k))]["CUSTOM_NIC"] == 1 {
 						devices += fmt.Sprint(k)
 					}
 				}
 				got = append(got, devices)
 			}
 			if strings.Join(got, " ") != tc.want {
-				t.Errorf("the servers have the devices %q, want %q, with the steps %+v, unhealed %+v", got, tc.want, plan.Steps, plan.Unhealed)
+				t.Errorf("the servers have the devices %q, want %q, with the steps %+v, unhealed %+v", got, tc.want, plan.Steps,
+					plan.Unhealed)
 			}
-			if text := fmt.Sprint(plan.Unhealed); (len(plan.Unhealed) > 0) != (tc.says != "") || !strings.Contains(text, tc.says) {
+			if text := fmt.Sprint(plan.Unhealed); (len(plan.Unhealed) > 0) != (tc.says != "") ||
+				!strings.Contains(text, tc.says) {
 				t.Errorf("unhealed is %s, want %q", text, tc.says)
 			}
 		})

@@ -79,7 +79,9 @@ func (fc *fakeCloud) load() {
 				value any
 				some  bool
 			}{
-				{"inventories", provider.Inventories, len(provider.Inventories) > 0}, {"traits", provider.Traits, len(provider.Traits) > 0}, {"aggregates", provider.Aggregates, len(provider.Aggregates) > 0},
+				{"inventories", provider.Inventories, len(provider.Inventories) > 0},
+				{"traits", provider.Traits, len(provider.Traits) > 0},
+				{"aggregates", provider.Aggregates, len(provider.Aggregates) > 0},
 			} {
 				if part.some {
 					fc.must("PUT", path+"/"+part.name, object{"resource_provider_generation": generation, part.name: part.value})
@@ -265,7 +267,8 @@ func (fc *fakeCloud) port(r cloud.Request, id string) (int, []byte, error) {
 		profile["allocation"] = p.Allocation
 	}
 	return answered(200, map[string]any{"port": map[string]any{
-		"id": p.UUID, "device_id": p.Device, "binding:host_id": p.Host, "revision_number": p.Revision, "binding:profile": profile,
+		"id": p.UUID, "device_id": p.Device, "binding:host_id": p.Host, "revision_number": p.Revision,
+		"binding:profile": profile,
 	}})
 }
 

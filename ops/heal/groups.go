@@ -35,7 +35,8 @@ type portGroups struct {
 // keyCodes are the codes about the providers in a port's binding profile that are repaired by
 // others.
 var keyCodes = []audit.Code{
-	audit.BoundWithoutKey, audit.KeyGroupMissing, audit.KeyGroupUnknown, audit.KeyProviderMissing, audit.KeyProviderOfOtherHost, audit.KeyProviderLacksClass, audit.KeyProviderLacksTrait,
+	audit.BoundWithoutKey, audit.KeyGroupMissing, audit.KeyGroupUnknown, audit.KeyProviderMissing,
+	audit.KeyProviderOfOtherHost, audit.KeyProviderLacksClass, audit.KeyProviderLacksTrait,
 }
 
 // portGroups returns the groups of the server's ports. A group without a provider that can serve it
@@ -71,9 +72,15 @@ func (sp *serverPlan) portGroups(excluded map[string]*problem) portGroups {
 			case elsewhere:
 				wrong = sp.has(port, audit.KeyProviderOfOtherHost)
 			default:
-				lacksClass := slices.ContainsFunc(slices.Collect(maps.Keys(g.Resources)), func(class string) bool { _, ok := actual.Inventories[class]; return !ok })
-				lacksTrait := slices.ContainsFunc(g.Required, func(trait string) bool { return !slices.Contains(actual.Traits, trait) })
-				wrong = lacksClass && sp.has(port, audit.KeyProviderLacksClass) || lacksTrait && sp.has(port, audit.KeyProviderLacksTrait)
+				lacksClass := slices.ContainsFunc(slices.Collect(maps.Keys(g.Resources)), func(class string) bool {
+					_, ok := actual.Inventories[class]
+					return !ok
+				})
+				lacksTrait := slices.ContainsFunc(g.Required, func(trait string) bool {
+					return !slices.Contains(actual.Traits, trait)
+				})
+				wrong = lacksClass && sp.has(port, audit.KeyProviderLacksClass) ||
+					lacksTrait && sp.has(port, audit.KeyProviderLacksTrait)
 			}
 			switch {
 			case wrong && excluded[port.UUID] == nil:

@@ -101,9 +101,13 @@ func New(x *index.Index, o Options) *Plan {
 	c := x.Cloud
 	p := &planner{
 		Index: x, o: o,
-		plan: &Plan{Version: FileVersion, Parts: o.Parts, Source: c.Source, Read: c.Ended.UTC().Format(time.RFC3339), Steps: []Step{}, Unhealed: []Unhealed{}},
+		plan: &Plan{
+			Version: FileVersion, Parts: o.Parts, Source: c.Source, Read: c.Ended.UTC().Format(time.RFC3339), Steps: []Step{},
+			Unhealed: []Unhealed{},
+		},
 		used: map[string]map[string]int64{}, trees: map[string][]*cloud.Provider{},
-		released: map[string][]int{}, raised: map[string]int64{}, last: map[string]int{}, written: map[string]int{}, reparented: map[string]int{}, keyRemoved: map[string]bool{},
+		released: map[string][]int{}, raised: map[string]int64{}, last: map[string]int{}, written: map[string]int{},
+		reparented: map[string]int{}, keyRemoved: map[string]bool{},
 	}
 	if len(o.Parts) == 0 {
 		p.plan.Parts = Parts
@@ -134,7 +138,10 @@ func New(x *index.Index, o Options) *Plan {
 		case r.method == byNothing:
 			p.addUnhealed(f, f.Actual+"; no request repairs it", r.nova)
 		case !p.permits(r.flag):
-			p.plan.Unhealed = append(p.plan.Unhealed, Unhealed{Code: f.Code, About: f.About, Why: f.Actual + "; it is healed with " + string(r.flag) + ", or when its code is named", Command: f.Command})
+			p.plan.Unhealed = append(p.plan.Unhealed, Unhealed{
+				Code: f.Code, About: f.About,
+				Why: f.Actual + "; it is healed with " + string(r.flag) + ", or when its code is named", Command: f.Command,
+			})
 		case o.SkipPorts && r.method == byServer && f.About[0].Kind == "port":
 			p.addUnhealed(f, f.Actual+"; ports are excluded", 0)
 		default:
@@ -171,7 +178,8 @@ func (p *planner) findings() []audit.Finding {
 	c := p.Cloud
 	o := audit.Options{Servers: p.o.Servers, Ports: p.o.Ports, Hosts: p.o.Hosts, Heals: Heals}
 	findings := audit.Check(p.Index, o).Findings
-	removes := slices.Contains(p.plan.Parts, Ports) && (len(p.o.Codes) == 0 || slices.Contains(p.o.Codes, audit.KeyWithoutRequest))
+	removes := slices.Contains(p.plan.Parts, Ports) &&
+		(len(p.o.Codes) == 0 || slices.Contains(p.o.Codes, audit.KeyWithoutRequest))
 	if c.Network == nil || !removes || !p.permits(deleteFlag) {
 		return findings
 	}
@@ -200,7 +208,9 @@ func (p *planner) findings() []audit.Finding {
 
 // addUnhealed adds a finding that the plan does not repair.
 func (p *planner) addUnhealed(f audit.Finding, reason string, nova NovaCode) {
-	p.plan.Unhealed = append(p.plan.Unhealed, Unhealed{Code: f.Code, About: f.About, Why: reason, Command: f.ManualCommand, Nova: nova})
+	p.plan.Unhealed = append(p.plan.Unhealed, Unhealed{
+		Code: f.Code, About: f.About, Why: reason, Command: f.ManualCommand, Nova: nova,
+	})
 }
 
 // add adds a step and returns its number.
@@ -290,7 +300,9 @@ func (p *planner) skipBusy(s *index.Server) {
 	}
 	about := []audit.Subject{{Kind: "server", ID: s.UUID, Name: s.Name}}
 	if !slices.ContainsFunc(p.plan.Unhealed, func(l Unhealed) bool { return l.Code == "" && l.About[0].ID == s.UUID }) {
-		p.plan.Unhealed = append(p.plan.Unhealed, Unhealed{About: about, Why: "skipped while something is under way: " + reason, Command: "openstack server show " + s.UUID})
+		p.plan.Unhealed = append(p.plan.Unhealed, Unhealed{
+			About: about, Why: "skipped while something is under way: " + reason, Command: "openstack server show " + s.UUID,
+		})
 	}
 }
 

@@ -117,7 +117,9 @@ func TestWhatIsLeft(t *testing.T) {
 			continue
 		}
 		plan := heal.New(index.New(faulty(t, fault).read()), all)
-		if len(plan.Steps) > 0 || !slices.ContainsFunc(plan.Unhealed, func(l heal.Unhealed) bool { return strings.Contains(l.Why, want) && l.Command != "" }) {
+		if len(plan.Steps) > 0 || !slices.ContainsFunc(plan.Unhealed, func(l heal.Unhealed) bool {
+			return strings.Contains(l.Why, want) && l.Command != ""
+		}) {
 			t.Errorf("%s: steps %+v, left %+v", fault.Code, plan.Steps, plan.Unhealed)
 		}
 	}
@@ -164,7 +166,8 @@ func TestInjectedFaultsAreHealed(t *testing.T) {
 			}
 			after := fc.read()
 			remaining := codes(audit.Check(index.New(after), audit.Options{}).Findings)
-			if remaining = slices.DeleteFunc(remaining, func(code audit.Code) bool { return code == fault.Also }); len(remaining) > 0 {
+			if remaining = slices.DeleteFunc(remaining,
+				func(code audit.Code) bool { return code == fault.Also }); len(remaining) > 0 {
 				t.Errorf("after it there are %q: %+v", remaining, audit.Check(index.New(after), audit.Options{}).Findings)
 			}
 			if again := heal.New(index.New(after), all); len(again.Steps) > 0 {
@@ -244,11 +247,14 @@ func TestOneStepForAConsumer(t *testing.T) {
 			t.Fatal("the cloud has nothing to inject the fault into")
 		}
 		for i := range c.Placement.Consumers {
-			if consumer := &c.Placement.Consumers[i]; slices.ContainsFunc(c.Compute.Servers, func(s cloud.Server) bool { return s.UUID == consumer.UUID && s.Status == "SHELVED_OFFLOADED" }) {
+			if consumer := &c.Placement.Consumers[i]; slices.ContainsFunc(c.Compute.Servers, func(s cloud.Server) bool {
+				return s.UUID == consumer.UUID && s.Status == "SHELVED_OFFLOADED"
+			}) {
 				consumer.Type, consumer.User = "", "another"
 			}
 		}
-		if got := codes(audit.Check(index.New(c), audit.Options{}).Findings); !slices.Equal(got, []audit.Code{audit.ConsumerUserWrong, audit.ConsumerWithoutType, audit.OffloadedServerAllocated}) {
+		if got := codes(audit.Check(index.New(c), audit.Options{}).Findings); !slices.Equal(got,
+			[]audit.Code{audit.ConsumerUserWrong, audit.ConsumerWithoutType, audit.OffloadedServerAllocated}) {
 			t.Fatalf("audit finds %q", got)
 		}
 		if steps := heal.New(index.New(c), all).Steps; len(steps) != 1 || len(steps[0].Codes) != 3 {

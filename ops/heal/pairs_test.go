@@ -22,7 +22,8 @@ func heals(t *testing.T, fc *fakeCloud) {
 		plan := heal.New(index.New(before), all)
 		for _, r := range fc.apply(plan, -1) {
 			if r.Outcome != heal.Done {
-				t.Errorf("run %d, step %d: %s: %s (%s %s)", run, r.Step, r.Outcome, r.Text, heal.Describe(plan.Steps[r.Step-1].Request), plan.Steps[r.Step-1].Request.Body)
+				t.Errorf("run %d, step %d: %s: %s (%s %s)", run, r.Step, r.Outcome, r.Text,
+					heal.Describe(plan.Steps[r.Step-1].Request), plan.Steps[r.Step-1].Request.Body)
 			}
 		}
 		if len(plan.Steps) == 0 {

@@ -131,7 +131,8 @@ func Read(r io.Reader) (*Plan, error) {
 		if s.ID != i+1 {
 			return nil, fmt.Errorf("step %d has the id %d; steps are numbered from 1, in their order", i+1, s.ID)
 		}
-		if s.Request.Method == "DELETE" && (s.Request.Service != Placement || !strings.HasPrefix(s.Request.Path, "/resource_providers/")) {
+		if s.Request.Method == "DELETE" &&
+			(s.Request.Service != Placement || !strings.HasPrefix(s.Request.Path, "/resource_providers/")) {
 			return nil, fmt.Errorf("step %d deletes something else than a provider, which no plan does", s.ID)
 		}
 	}

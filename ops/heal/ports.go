@@ -11,7 +11,10 @@ import (
 )
 
 // boundKeys are what the compute service writes into a binding profile when it binds a port.
-var boundKeys = []string{"pci_vendor_info", "pci_slot", "physical_network", "card_serial_number", "pf_mac_address", "vf_num", "device_mac_address"}
+var boundKeys = []string{
+	"pci_vendor_info", "pci_slot", "physical_network", "card_serial_number", "pf_mac_address", "vf_num",
+	"device_mac_address",
+}
 
 // ports corrects ports that have nothing to do with an allocation, or no longer have.
 func (p *planner) ports(findings []audit.Finding) {
@@ -62,14 +65,18 @@ func (p *planner) ports(findings []audit.Finding) {
 		if len(next) > 0 {
 			profile["allocation"] = key(next)
 		}
-		p.setPort(Step{Codes: codes(groups[id]), About: groups[id][0].About, Why: reasons(groups[id]), Checks: checks}, port, changed)
+		p.setPort(Step{
+			Codes: codes(groups[id]), About: groups[id][0].About, Why: reasons(groups[id]), Checks: checks,
+		}, port, changed)
 	}
 }
 
 // setPort adds the step that changes a port. It is refused when the port has changed: by its
 // revision, or where it has none by reading it before.
 func (p *planner) setPort(s Step, port *cloud.Port, changed object) int {
-	s.Request = cloud.Request{Service: Network, Method: "PUT", Path: "/ports/" + port.UUID, Body: text(object{"port": changed})}
+	s.Request = cloud.Request{
+		Service: Network, Method: "PUT", Path: "/ports/" + port.UUID, Body: text(object{"port": changed}),
+	}
 	if port.Revision > 0 {
 		s.Request.Headers = map[string]string{"If-Match": fmt.Sprintf("revision_number=%d", port.Revision)}
 	} else {

@@ -47,11 +47,14 @@ func (p *planner) namesAndParents(findings []audit.Finding) {
 			}
 		}
 		step := p.add(Step{
-			Codes: codes(groups[id]), About: groups[id][0].About, Why: reasons(groups[id]) + "; expected: " + groups[id][0].Expected, Checks: []Check{sameProvider(actual)},
-			Request: cloud.Request{Service: Placement, Method: "PUT", Path: "/resource_providers/" + id, Microversion: "1.37", Body: text(struct {
-				Name   string `json:"name"`
-				Parent any    `json:"parent_provider_uuid"`
-			}{name, orNull(parent)})},
+			Codes: codes(groups[id]), About: groups[id][0].About,
+			Why: reasons(groups[id]) + "; expected: " + groups[id][0].Expected, Checks: []Check{sameProvider(actual)},
+			Request: cloud.Request{
+				Service: Placement, Method: "PUT", Path: "/resource_providers/" + id, Microversion: "1.37", Body: text(struct {
+					Name   string `json:"name"`
+					Parent any    `json:"parent_provider_uuid"`
+				}{name, orNull(parent)}),
+			},
 		})
 		if parent != actual.Parent {
 			p.reparented[id] = step
@@ -77,7 +80,8 @@ func orNull(uuid string) any {
 // sameProvider checks that a provider still has its name and its parent.
 func sameProvider(provider *cloud.Provider) Check {
 	return Check{
-		Request: get(Placement, "/resource_providers/"+provider.UUID), Status: 200, Has: text(object{"name": provider.Name, "parent_provider_uuid": orNull(provider.Parent)}),
+		Request: get(Placement, "/resource_providers/"+provider.UUID), Status: 200,
+		Has:       text(object{"name": provider.Name, "parent_provider_uuid": orNull(provider.Parent)}),
 		Statement: "provider " + provider.UUID + " has the name and the parent that were read",
 	}
 }
@@ -103,17 +107,21 @@ func (p *planner) aggregates(findings []audit.Finding) {
 			i := slices.IndexFunc(p.Compute.Aggregates, func(a cloud.Aggregate) bool { return a.UUID == f.About[0].ID })
 			a := &p.Compute.Aggregates[i]
 			s.Checks = append(s.Checks, Check{
-				Request: get(Compute, fmt.Sprintf("/os-aggregates/%d", a.ID)), Status: 200, Has: text(object{"aggregate": object{"uuid": a.UUID, "hosts": a.Hosts}}),
+				Request: get(Compute, fmt.Sprintf("/os-aggregates/%d", a.ID)), Status: 200,
+				Has:       text(object{"aggregate": object{"uuid": a.UUID, "hosts": a.Hosts}}),
 				Statement: "host aggregate " + a.Name + " has the members that were read",
 			})
 		}
 		slices.Sort(members)
 		generation, after := p.raise(provider)
 		s.After = after
-		s.Request = cloud.Request{Service: Placement, Method: "PUT", Path: "/resource_providers/" + id + "/aggregates", Microversion: "1.19", Body: text(struct {
-			Aggregates []string `json:"aggregates"`
-			Generation int64    `json:"resource_provider_generation"`
-		}{slices.Compact(members), generation})}
+		s.Request = cloud.Request{
+			Service: Placement, Method: "PUT", Path: "/resource_providers/" + id + "/aggregates", Microversion: "1.19",
+			Body: text(struct {
+				Aggregates []string `json:"aggregates"`
+				Generation int64    `json:"resource_provider_generation"`
+			}{slices.Compact(members), generation}),
+		}
 		p.add(s)
 	}
 }
@@ -127,7 +135,8 @@ func (p *planner) providerless() {
 				if p.HostRoot(h.Host, h.Hostname) == nil && (len(p.o.Hosts) == 0 || slices.Contains(p.o.Hosts, host)) {
 					p.plan.Unhealed = append(p.plan.Unhealed, Unhealed{
 						Code: audit.HypervisorWithoutProvider, About: []audit.Subject{{Kind: "host", ID: host, Name: h.Hostname}},
-						Why: fmt.Sprintf("host %s is a member of the host aggregate %s, and placement has no provider of it", host, a.Name), Nova: NodeProviderless,
+						Why: fmt.Sprintf("host %s is a member of the host aggregate %s, and placement has no provider of it", host,
+							a.Name), Nova: NodeProviderless,
 						Command: "openstack compute service list --host " + host,
 					})
 				}
@@ -154,10 +163,13 @@ func (p *planner) traits(findings []audit.Finding) {
 		}
 		p.add(Step{
 			Codes: []audit.Code{f.Code}, About: f.About, Why: f.Actual, Checks: []Check{check}, After: after,
-			Request: cloud.Request{Service: Placement, Method: "PUT", Path: "/resource_providers/" + provider.UUID + "/traits", Microversion: "1.6", Body: text(struct {
-				Traits     []string `json:"traits"`
-				Generation int64    `json:"resource_provider_generation"`
-			}{list, generation})},
+			Request: cloud.Request{
+				Service: Placement, Method: "PUT", Path: "/resource_providers/" + provider.UUID + "/traits", Microversion: "1.6",
+				Body: text(struct {
+					Traits     []string `json:"traits"`
+					Generation int64    `json:"resource_provider_generation"`
+				}{list, generation}),
+			},
 		})
 	}
 }
@@ -185,11 +197,15 @@ func (p *planner) inventories(findings []audit.Finding) {
 		}
 		generation, after := p.raise(provider)
 		p.add(Step{
-			Codes: codes(groups[id]), About: groups[id][0].About, Why: reasons(groups[id]) + ", which its agent does not report", After: after,
-			Request: cloud.Request{Service: Placement, Method: "PUT", Path: "/resource_providers/" + id + "/inventories", Microversion: "1.26", Body: text(struct {
-				Generation  int64                      `json:"resource_provider_generation"`
-				Inventories map[string]cloud.Inventory `json:"inventories"`
-			}{generation, keep})},
+			Codes: codes(groups[id]), About: groups[id][0].About, Why: reasons(groups[id]) + ", which its agent does not report",
+			After: after,
+			Request: cloud.Request{
+				Service: Placement, Method: "PUT", Path: "/resource_providers/" + id + "/inventories", Microversion: "1.26",
+				Body: text(struct {
+					Generation  int64                      `json:"resource_provider_generation"`
+					Inventories map[string]cloud.Inventory `json:"inventories"`
+				}{generation, keep}),
+			},
 		})
 	}
 }
@@ -214,8 +230,11 @@ func (p *planner) removals(findings []audit.Finding) {
 				after = append(after, cmp.Or(p.reparented[child.UUID], deleted[child.UUID]))
 			}
 			deleted[provider.UUID] = p.add(Step{
-				Codes: []audit.Code{f.Code}, About: []audit.Subject{{Kind: "provider", ID: provider.UUID, Name: provider.Name}}, Why: f.Actual, Checks: []Check{sameProvider(provider)}, After: after,
-				Request: cloud.Request{Service: Placement, Method: "DELETE", Path: "/resource_providers/" + provider.UUID, Microversion: "1.37"},
+				Codes: []audit.Code{f.Code}, About: []audit.Subject{{Kind: "provider", ID: provider.UUID, Name: provider.Name}},
+				Why: f.Actual, Checks: []Check{sameProvider(provider)}, After: after,
+				Request: cloud.Request{
+					Service: Placement, Method: "DELETE", Path: "/resource_providers/" + provider.UUID, Microversion: "1.37",
+				},
 			})
 		}
 	}
@@ -258,7 +277,8 @@ func (p *planner) inUse(tree []*cloud.Provider) (reason string, after []int) {
 				continue
 			}
 			index := slices.IndexFunc(p.plan.Steps, func(s Step) bool {
-				return s.Request.Path == "/ports/"+port.UUID && bytes.Contains(s.Request.Body, []byte("binding:profile")) && !bytes.Contains(s.Request.Body, []byte(provider.UUID))
+				return s.Request.Path == "/ports/"+port.UUID && bytes.Contains(s.Request.Body, []byte("binding:profile")) &&
+					!bytes.Contains(s.Request.Body, []byte(provider.UUID))
 			})
 			if index < 0 {
 				return "port " + port.UUID + " names " + provider.Name, nil

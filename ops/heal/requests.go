@@ -37,7 +37,9 @@ func write(c cloud.Consumer, desired allocations.Amounts) cloud.Request {
 	if c.Type == "" || len(body.Allocations) == 0 {
 		version, body.Type = "1.28", "" // the first with generations, which leaves the type as it is
 	}
-	return cloud.Request{Service: Placement, Method: "PUT", Path: "/allocations/" + c.UUID, Microversion: version, Body: text(body)}
+	return cloud.Request{
+		Service: Placement, Method: "PUT", Path: "/allocations/" + c.UUID, Microversion: version, Body: text(body),
+	}
 }
 
 // text returns a value as JSON. All values here can be.
@@ -69,7 +71,9 @@ func sameServer(s *index.Server) Check {
 	}
 	return Check{
 		Request: get(Compute, "/servers/"+s.UUID), Status: 200,
-		Has:       text(object{"server": object{"status": s.Status, "OS-EXT-SRV-ATTR:host": host, "OS-EXT-STS:task_state": nil}}),
+		Has: text(object{"server": object{
+			"status": s.Status, "OS-EXT-SRV-ATTR:host": host, "OS-EXT-STS:task_state": nil,
+		}}),
 		Statement: "server " + s.UUID + " is " + s.Status + " on " + path + " with nothing under way",
 	}
 }
@@ -86,7 +90,10 @@ func samePort(port *cloud.Port) Check {
 		}
 		want["binding:profile"] = profile
 	}
-	return Check{Request: get(Network, "/ports/"+port.UUID), Status: 200, Has: text(object{"port": want}), Statement: "port " + port.UUID + " is as it was read"}
+	return Check{
+		Request: get(Network, "/ports/"+port.UUID), Status: 200, Has: text(object{"port": want}),
+		Statement: "port " + port.UUID + " is as it was read",
+	}
 }
 
 // key is the key of a binding profile as the API has it: the provider of each group, or one

@@ -61,7 +61,8 @@ func (p *planner) servers(findings []audit.Finding) {
 	}
 	for i := range p.Compute.Servers {
 		s := p.Servers[p.Compute.Servers[i].UUID]
-		concerned := len(p.o.Servers)+len(p.o.Hosts)+len(p.o.Ports) == 0 || slices.Contains(p.o.Servers, s.UUID) || slices.Contains(p.o.Servers, s.Name) ||
+		concerned := len(p.o.Servers)+len(p.o.Hosts)+len(p.o.Ports) == 0 || slices.Contains(p.o.Servers, s.UUID) ||
+			slices.Contains(p.o.Servers, s.Name) ||
 			slices.Contains(p.o.Hosts, s.Host)
 		if s.Busy && concerned && slices.Contains(p.plan.Parts, Allocations) && len(p.o.Codes) == 0 {
 			p.skipBusy(s)
@@ -314,9 +315,15 @@ func (sp *serverPlan) write(t target) {
 		return about
 	}
 	var after []int
-	if prev == nil || !sp.allocated.Equal(t.amounts) || prev.Project != t.consumer.Project || prev.User != t.consumer.User || prev.Type != t.consumer.Type {
-		list := slices.DeleteFunc(slices.Clone(sp.findings), func(f audit.Finding) bool { return f.Code == audit.KeyGroupUnknown }) // which is about the name of a group
-		step := Step{Codes: codes(list), Why: reasons(list) + "; it must have " + sp.describe(t.amounts), Checks: []Check{sameServer(s)}}
+	if prev == nil || !sp.allocated.Equal(t.amounts) || prev.Project != t.consumer.Project ||
+		prev.User != t.consumer.User || prev.Type != t.consumer.Type {
+		// which is about the name of a group
+		list := slices.DeleteFunc(slices.Clone(sp.findings), func(f audit.Finding) bool {
+			return f.Code == audit.KeyGroupUnknown
+		})
+		step := Step{
+			Codes: codes(list), Why: reasons(list) + "; it must have " + sp.describe(t.amounts), Checks: []Check{sameServer(s)},
+		}
 		step.About = append(step.About, audit.Subject{Kind: "server", ID: s.UUID, Name: s.Name})
 		for _, port := range sp.PortsOf[s.UUID] {
 			if len(concerned(port)) > 0 {
@@ -351,7 +358,8 @@ func (sp *serverPlan) write(t target) {
 		}
 		about := concerned(port)
 		sp.setPort(Step{
-			Codes: codes(about), About: about[0].About, Why: reasons(about) + "; it must name " + strings.Join(slices.Compact(names), ", "),
+			Codes: codes(about), About: about[0].About,
+			Why:    reasons(about) + "; it must name " + strings.Join(slices.Compact(names), ", "),
 			Checks: []Check{sameServer(s)}, After: after,
 		}, port, object{"binding:profile": profile})
 	}

@@ -93,10 +93,12 @@ func (f *Finder) Existing(ctx context.Context, name string) (novaquery.Server, e
 		return s, UnknownServer{err}
 	}
 	if record.Host == "" && len(s.Ports) == 0 && !f.NeedsAPIs() {
-		f.Note("The server %s has no host and no ports. When the creation of a server fails, Nova does not report any more which ports it was to have: name them with --port and --network.", name)
+		f.Note("The server %s has no host and no ports. When the creation of a server fails, Nova does not report any more "+
+			"which ports it was to have: name them with --port and --network.", name)
 	}
 	if zone := f.Settings.ScheduleZone; zone != "" && f.Zone == "" && !f.Cloud.Compute.ZonesKnown {
-		f.Note("Which zone the server %s was created for is not known (before 2.96): it is taken to be %s, nova.conf's default_schedule_zone.", name, zone)
+		f.Note("Which zone the server %s was created for is not known (before 2.96): it is taken to be %s, nova.conf's "+
+			"default_schedule_zone.", name, zone)
 		s.Zone = zone
 	}
 	switch {
@@ -104,7 +106,8 @@ func (f *Finder) Existing(ctx context.Context, name string) (novaquery.Server, e
 		switch {
 		case record.Image == "": // a volume
 		case f.Cloud.Compute.ImagesKnown:
-			f.Note("Which traits the image of the server %s requires is not among the records of a file: they are ignored.", name)
+			f.Note("Which traits the image of the server %s requires is not among the records of a file: they are ignored.",
+				name)
 		default:
 			f.Note("The image of the server %s is not among the records of a file: what it requires is ignored.", name)
 		}
@@ -221,7 +224,8 @@ func (f *Finder) complete(ctx context.Context, s *novaquery.Server) error {
 		}
 		if p.Request != nil {
 			f.owners = append(f.owners, "port "+p.UUID, "the port in network "+name)
-			f.Note("The QoS policy of network %s guarantees something: Nova does not boot servers with such a network, only with a port in it.", name)
+			f.Note("The QoS policy of network %s guarantees something: Nova does not boot servers with such a network, only "+
+				"with a port in it.", name)
 		}
 		s.Ports = append(s.Ports, p)
 	}
@@ -234,7 +238,8 @@ func (f *Finder) complete(ctx context.Context, s *novaquery.Server) error {
 		return nil
 	}
 	if f.Client == nil {
-		f.Note("The segments of networks are not among the records of a file: Nova's setting query_placement_for_routed_network_aggregates is ignored.")
+		f.Note("The segments of networks are not among the records of a file: Nova's setting " +
+			"query_placement_for_routed_network_aggregates is ignored.")
 		f.Settings.Request.RoutedNetworks = false
 		return nil
 	}
@@ -259,7 +264,8 @@ func (f *Finder) Query(s novaquery.Server) (request.Request, error) {
 		f.Note("Nova ignores a part of the flavor: %s", warning)
 	}
 	if groups := vgpuGroups(r.Query); groups > 1 && !f.Settings.Request.Release.Since(request.Gazpacho) {
-		f.Note("Flavor %s has VGPUs in %d request groups, and Nova is of %s: before 2026.1 it allocates all of them, and gives a server the devices of one group only.",
+		f.Note("Flavor %s has VGPUs in %d request groups, and Nova is of %s: before 2026.1 it allocates all of them, and "+
+			"gives a server the devices of one group only.",
 			s.Flavor.Name, groups, f.Settings.Request.Release)
 	}
 	return r, err

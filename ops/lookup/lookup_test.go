@@ -90,7 +90,8 @@ func TestSeveralVGPUs(t *testing.T) {
 		if _, err := f.Query(s); err != nil {
 			t.Fatal(err)
 		}
-		if got := strings.Contains(strings.Join(f.Notes(), "\n"), "gives a server the devices of one group only"); got != tc.want {
+		if got := strings.Contains(strings.Join(f.Notes(), "\n"),
+			"gives a server the devices of one group only"); got != tc.want {
 			t.Errorf("with %s and %v the notes are %q", tc.version, tc.specs, f.Notes())
 		}
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/berthcloud/berth/ops/metrics"
 )
 
-// BenchmarkCompute computes and writes the metrics of 10,000 hosts with nine providers each, without
-// flavors and with ten of them.
+// BenchmarkCompute computes and writes the metrics of 10,000 hosts with nine providers each,
+// without flavors and with ten of them.
 func BenchmarkCompute(b *testing.B) {
 	c := &cloud.Cloud{Placement: cloudtest.Records(clouds.Bandwidth(10_000, 1).Snapshot())}
 	s, err := c.Snapshot()
@@ -22,10 +22,13 @@ func BenchmarkCompute(b *testing.B) {
 	}
 	var flavors []cloud.Flavor
 	for i := range int64(10) {
-		flavors = append(flavors, cloud.Flavor{Name: fmt.Sprintf("flavor%d", i), VCPUs: 1 + i, RAM: 1024 * (1 + i), Disk: 10 * (1 + i)})
+		flavors = append(flavors, cloud.Flavor{
+			Name: fmt.Sprintf("flavor%d", i), VCPUs: 1 + i, RAM: 1024 * (1 + i), Disk: 10 * (1 + i),
+		})
 	}
 	for name, o := range map[string]metrics.Options{
-		"sums": {}, "flavors": {Queries: metrics.FlavorQueries(c, flavors, request.Settings{}, "", "")}, "without-hosts": {WithoutHosts: true},
+		"sums": {}, "flavors": {Queries: metrics.FlavorQueries(c, flavors, request.Settings{}, "", "")},
+		"without-hosts": {WithoutHosts: true},
 	} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()

@@ -1,12 +1,12 @@
 // Package metrics computes the numbers about a cloud that dashboards and alerts need, as metrics of
 // Prometheus: what placement's providers have and what is free of it, free slots of flavors, usage
-// of projects, findings of the audit, the state of hosts and agents. It is pure: it takes a snapshot
-// of placement's providers and the records of the other services, and sends no requests. What was
-// not read has no metrics: absent is not 0.
+// of projects, findings of the audit, the state of hosts and agents. It is pure: it takes a
+// snapshot of placement's providers and the records of the other services, and sends no requests.
+// What was not read has no metrics: absent is not 0.
 //
-// Labels have the values of hosts, zones, aggregates, resource classes, flavors, projects and codes.
-// No metric is of a consumer, a server or a port. The list of all metrics, with their labels, is
-// [Described].
+// Labels have the values of hosts, zones, aggregates, resource classes, flavors, projects and
+// codes. No metric is of a consumer, a server or a port. The list of all metrics, with their
+// labels, is [Described].
 package metrics
 
 import (
@@ -98,7 +98,8 @@ type place struct {
 // placesOf returns the trees of a snapshot with where they are.
 func placesOf(s *snapshot.Snapshot, c *cloud.Cloud) []place {
 	zones, members := map[string]string{}, map[string][]string{} // by the host of the service
-	hosts := map[string]string{}                                 // the host of the service, by the UUID and the name of the node
+	// the host of the service, by the UUID and the name of the node
+	hosts := map[string]string{}
 	if c.Compute != nil {
 		for _, service := range c.Compute.Services {
 			if service.Binary == "nova-compute" {
@@ -142,7 +143,9 @@ func placesOf(s *snapshot.Snapshot, c *cloud.Cloud) []place {
 func (x *computation) services() {
 	if c := x.cloud.Compute; c != nil {
 		type state struct{ status, state string }
-		counts := map[state]int64{{"enabled", "up"}: 0, {"enabled", "down"}: 0, {"disabled", "up"}: 0, {"disabled", "down"}: 0}
+		counts := map[state]int64{
+			{"enabled", "up"}: 0, {"enabled", "down"}: 0, {"disabled", "up"}: 0, {"disabled", "down"}: 0,
+		}
 		nodes := map[string][]string{} // names, by the host of the service
 		for _, h := range c.Hypervisors {
 			nodes[h.Host] = append(nodes[h.Host], h.Hostname)

@@ -56,12 +56,13 @@ func compute(t interface {
 	return samples
 }
 
-// flavors draws flavors: of those that fit often and rarely, one that nothing has, and one of a trait
-// that does not exist.
+// flavors draws flavors: of those that fit often and rarely, one that nothing has, and one of a
+// trait that does not exist.
 func flavors(t *rapid.T) (list []cloud.Flavor) {
 	for i := range rapid.IntRange(1, 4).Draw(t, "flavors") {
 		f := cloud.Flavor{
-			Name: fmt.Sprintf("flavor%d", i), VCPUs: rapid.Int64Range(1, 20).Draw(t, "vcpus"), RAM: rapid.Int64Range(1, 1<<16).Draw(t, "ram"),
+			Name: fmt.Sprintf("flavor%d", i), VCPUs: rapid.Int64Range(1, 20).Draw(t, "vcpus"),
+			RAM:  rapid.Int64Range(1, 1<<16).Draw(t, "ram"),
 			Disk: rapid.Int64Range(0, 500).Draw(t, "disk"), Specs: map[string]string{},
 		}
 		switch rapid.IntRange(0, 9).Draw(t, "kind") {
@@ -121,7 +122,9 @@ func checkSlots(t *rapid.T, counted, positive *int) {
 	if len(unknown) > 0 {
 		t.Fatal(unknown)
 	}
-	got := compute(t, s, c, metrics.Options{Queries: append(queries, metrics.FlavorQueries(c, drawn, request.Settings{}, "", "")...), SlotsByHost: true})
+	got := compute(t, s, c, metrics.Options{
+		Queries: append(queries, metrics.FlavorQueries(c, drawn, request.Settings{}, "", "")...), SlotsByHost: true,
+	})
 	refused := novaquery.Server{}.Refusals(c)
 	// headroom is that of the hosts that pass.
 	headroom := func(q placement.Query, pass func(host string) bool) *capacity.Count {
@@ -170,32 +173,41 @@ func checkSlots(t *rapid.T, counted, positive *int) {
 			check("berth_cloud_host_flavor_slots", float64(h.Most), h.Name)
 		}
 		for zone, hosts := range zones {
-			check("berth_cloud_zone_flavor_slots", float64(headroom(r.Query, func(host string) bool { return slices.Contains(hosts, host) }).Least), zone)
+			check("berth_cloud_zone_flavor_slots",
+				float64(headroom(r.Query, func(host string) bool { return slices.Contains(hosts, host) }).Least), zone)
 		}
 		for aggregate, hosts := range aggregates {
-			check("berth_cloud_aggregate_flavor_slots", float64(headroom(r.Query, func(host string) bool { return slices.Contains(hosts, host) }).Least), aggregate)
+			check("berth_cloud_aggregate_flavor_slots",
+				float64(headroom(r.Query, func(host string) bool { return slices.Contains(hosts, host) }).Least), aggregate)
 		}
 	}
 }
 
 // pairsOf draws flavors with one port or two whose policies guarantee something, and adds their
-// networks and policies to the records. It returns the servers that are counted by their names: those
-// of the flavors alone, and those with ports as the network service would have them, with the pairs.
-func pairsOf(t *rapid.T, c *cloud.Cloud, flavors []cloud.Flavor) (servers map[string]novaquery.Server, pairs []metrics.Pair) {
+// networks and policies to the records. It returns the servers that are counted by their names:
+// those of the flavors alone, and those with ports as the network service would have them, with the
+// pairs.
+func pairsOf(
+	t *rapid.T, c *cloud.Cloud, flavors []cloud.Flavor,
+) (servers map[string]novaquery.Server, pairs []metrics.Pair) {
 	servers = map[string]novaquery.Server{}
 	for _, f := range flavors {
 		servers[f.Name] = novaquery.Server{Flavor: f}
 	}
 	for _, physical := range []string{"net0", "net1", "nowhere"} {
 		policy := cloudtest.UUID("policy of " + physical)
-		c.Network.Networks = append(c.Network.Networks, cloud.NetworkOf{UUID: cloudtest.UUID("pair " + physical), Name: "pair-" + physical, Type: "vlan", Physical: physical, Policy: policy})
+		c.Network.Networks = append(c.Network.Networks, cloud.NetworkOf{
+			UUID: cloudtest.UUID("pair " + physical), Name: "pair-" + physical, Type: "vlan", Physical: physical, Policy: policy,
+		})
 	}
 	for i, kbps := range []int64{10_000, 4_000_000, 20_000_000} { // the devices have 10,000,000
 		id := cloudtest.UUID("policy of " + []string{"net0", "net1", "nowhere"}[i])
-		c.Network.Policies = append(c.Network.Policies, cloud.QoSPolicy{UUID: id, Name: fmt.Sprint("rate-", kbps), Rules: []cloud.QoSRule{
-			{UUID: cloudtest.UUID(id + " egress"), Type: "minimum_bandwidth", Direction: "egress", MinKbps: kbps},
-			{UUID: cloudtest.UUID(id + " ingress"), Type: "minimum_bandwidth", Direction: "ingress", MinKbps: kbps},
-		}})
+		c.Network.Policies = append(c.Network.Policies, cloud.QoSPolicy{
+			UUID: id, Name: fmt.Sprint("rate-", kbps), Rules: []cloud.QoSRule{
+				{UUID: cloudtest.UUID(id + " egress"), Type: "minimum_bandwidth", Direction: "egress", MinKbps: kbps},
+				{UUID: cloudtest.UUID(id + " ingress"), Type: "minimum_bandwidth", Direction: "ingress", MinKbps: kbps},
+			},
+		})
 	}
 	for i := range rapid.IntRange(1, 2).Draw(t, "pairs") {
 		pair := metrics.Pair{Name: fmt.Sprint("pair", i), Flavor: rapid.SampledFrom(flavors).Draw(t, "of").Name}
@@ -203,7 +215,9 @@ func pairsOf(t *rapid.T, c *cloud.Cloud, flavors []cloud.Flavor) (servers map[st
 		for k := range rapid.IntRange(1, 2).Draw(t, "ports") {
 			n := rapid.SampledFrom([]int{0, 0, 0, 1, 1, 2}).Draw(t, "network")
 			network := c.Network.Networks[len(c.Network.Networks)-3+n]
-			port := metrics.PairedPort{Network: network.Name, VNIC: rapid.SampledFrom([]string{"normal", "normal", "normal", "direct"}).Draw(t, "vnic")}
+			port := metrics.PairedPort{
+				Network: network.Name, VNIC: rapid.SampledFrom([]string{"normal", "normal", "normal", "direct"}).Draw(t, "vnic"),
+			}
 			policy := c.Network.Policies[len(c.Network.Policies)-3+n]
 			if own := rapid.IntRange(-1, 2).Draw(t, "policy"); own >= 0 {
 				policy = c.Network.Policies[len(c.Network.Policies)-3+own]
@@ -214,7 +228,8 @@ func pairsOf(t *rapid.T, c *cloud.Cloud, flavors []cloud.Flavor) (servers map[st
 			server.Ports = append(slices.Clone(server.Ports), cloud.Port{
 				UUID: cloudtest.UUID(fmt.Sprint("port ", i, k)), VNIC: port.VNIC,
 				Request: &cloud.PortRequest{SameSubtree: []string{group}, Groups: []cloud.PortGroup{{
-					ID: group, Required: []string{guarantee.PhysicalNetworkTrait(network.Physical), guarantee.VNICTypeTrait(port.VNIC)},
+					ID:        group,
+					Required:  []string{guarantee.PhysicalNetworkTrait(network.Physical), guarantee.VNICTypeTrait(port.VNIC)},
 					Resources: map[string]int64{guarantee.EgressBandwidth: kbps, guarantee.IngressBandwidth: kbps},
 				}}},
 			})
@@ -230,7 +245,10 @@ func TestUnknownPairs(t *testing.T) {
 	c := audittest.Whole().Done()
 	id := cloudtest.UUID("network")
 	c.Network.Networks = []cloud.NetworkOf{
-		{UUID: id, Name: "twice", Policy: "p1"}, {UUID: cloudtest.UUID("other"), Name: "twice"}, {UUID: "odd", Name: "odd"}, {UUID: cloudtest.UUID("lost"), Name: "lost", Policy: "p2"},
+		{UUID: id, Name: "twice", Policy: "p1"},
+		{UUID: cloudtest.UUID("other"), Name: "twice"},
+		{UUID: "odd", Name: "odd"},
+		{UUID: cloudtest.UUID("lost"), Name: "lost", Policy: "p2"},
 	}
 	c.Network.Policies = []cloud.QoSPolicy{{UUID: "p1", Name: "gold"}}
 	list := []cloud.Flavor{cloudtest.FlavorSmall}
@@ -262,7 +280,8 @@ func TestUnknownPairs(t *testing.T) {
 		})
 	}
 	c.Network = nil
-	if _, unknown := metrics.PairQueries(c, list, []metrics.Pair{{Flavor: "small", Ports: []metrics.PairedPort{{}}}}, request.Settings{}, "", "", nil); len(unknown) != 1 {
+	if _, unknown := metrics.PairQueries(c, list, []metrics.Pair{{Flavor: "small", Ports: []metrics.PairedPort{{}}}},
+		request.Settings{}, "", "", nil); len(unknown) != 1 {
 		t.Errorf("without the network service: %v", unknown)
 	}
 }
@@ -271,18 +290,21 @@ func TestUnknownPairs(t *testing.T) {
 func TestPairsInRoutedNetworks(t *testing.T) {
 	c := audittest.Whole().Done()
 	segment, aggregate := cloudtest.UUID("segment"), cloudtest.UUID("segment's hosts")
-	c.Placement.Providers = append(c.Placement.Providers, cloud.Provider{UUID: segment, Name: "segment", Root: segment, Aggregates: []string{aggregate}})
+	c.Placement.Providers = append(c.Placement.Providers, cloud.Provider{
+		UUID: segment, Name: "segment", Root: segment, Aggregates: []string{aggregate},
+	})
 	c.Placement.Sort()
 	c.Network.Networks = []cloud.NetworkOf{{UUID: cloudtest.UUID("network"), Name: "net"}}
 	pair := []metrics.Pair{{Name: "both", Flavor: "small", Ports: []metrics.PairedPort{{Network: "net", VNIC: "normal"}}}}
 	var failure error
 	count := func() ([]metrics.Query, []error) {
-		return metrics.PairQueries(c, []cloud.Flavor{cloudtest.FlavorSmall}, pair, request.Settings{RoutedNetworks: true}, "", "", func(network string) ([]string, error) {
-			if network != cloudtest.UUID("network") {
-				t.Errorf("the segments of %s are requested", network)
-			}
-			return []string{segment}, failure
-		})
+		return metrics.PairQueries(c, []cloud.Flavor{cloudtest.FlavorSmall}, pair, request.Settings{RoutedNetworks: true}, "",
+			"", func(network string) ([]string, error) {
+				if network != cloudtest.UUID("network") {
+					t.Errorf("the segments of %s are requested", network)
+				}
+				return []string{segment}, failure
+			})
 	}
 	queries, unknown := count()
 	if len(unknown) > 0 || !strings.Contains(fmt.Sprintf("%+v", queries[0].Query), aggregate) {
@@ -317,7 +339,8 @@ func TestSumsAreTheRecords(t *testing.T) {
 					want[prefix+"resource_free"+suffix] += max(0, capacity-used)
 					if whole {
 						want[prefix+"resource_capacity"+suffix] += capacity
-						want[prefix+"resource_largest_free"+suffix] = max(want[prefix+"resource_largest_free"+suffix], largest(inv, p.Usages[class]))
+						want[prefix+"resource_largest_free"+
+							suffix] = max(want[prefix+"resource_largest_free"+suffix], largest(inv, p.Usages[class]))
 					}
 				}
 				sum("berth_cloud_", true)
@@ -364,7 +387,11 @@ func TestServices(t *testing.T) {
 		t.Fatal(err)
 	}
 	projects := &cloud.Projects{Omitted: 3, List: []cloud.Project{
-		{UUID: cloudtest.Project, Name: "shop", Domain: "default", Quotas: map[string]int64{"instances": -1, "cores": 8, "ram": 4096}, Limits: map[string]int64{"VCPU": 64, "DISK_GB": -1}},
+		{
+			UUID: cloudtest.Project, Name: "shop", Domain: "default",
+			Quotas: map[string]int64{"instances": -1, "cores": 8, "ram": 4096},
+			Limits: map[string]int64{"VCPU": 64, "DISK_GB": -1},
+		},
 		{UUID: "p2"},
 	}}
 	b.At("lonely").Status = "SOFT_DELETED"
@@ -424,7 +451,8 @@ func TestServices(t *testing.T) {
 		t.Errorf("the project uses %v VCPU, want %v", project, used)
 	}
 	for key := range got {
-		if strings.HasPrefix(key, "berth_cloud_project_info p2") || strings.HasPrefix(key, "berth_cloud_project_limit p2") || strings.HasPrefix(key, "berth_cloud_project_quota_limit p2") {
+		if strings.HasPrefix(key, "berth_cloud_project_info p2") || strings.HasPrefix(key, "berth_cloud_project_limit p2") ||
+			strings.HasPrefix(key, "berth_cloud_project_quota_limit p2") {
 			t.Errorf("there is %s, which was not read", key)
 		}
 	}
@@ -477,9 +505,20 @@ func TestAbsent(t *testing.T) {
 		absent  []string
 		present string
 	}{
-		{"Placement", func(c *cloud.Cloud) { c.Placement = nil }, []string{"berth_cloud_resource_", "berth_cloud_flavor_", "berth_cloud_project_", "berth_cloud_consumers", "berth_cloud_audit_findings orphaned"}, "berth_cloud_hosts"},
-		{"Consumers", func(c *cloud.Cloud) { c.Placement.Consumers = nil }, []string{"berth_cloud_project_", "berth_cloud_consumers"}, "berth_cloud_resource_used"},
-		{"Compute", func(c *cloud.Cloud) { c.Compute = nil }, []string{"berth_cloud_hosts", "berth_cloud_host_up", "berth_cloud_servers", "berth_cloud_zone_"}, "berth_cloud_resource_used"},
+		{"Placement", func(c *cloud.Cloud) { c.Placement = nil }, []string{
+			"berth_cloud_resource_", "berth_cloud_flavor_", "berth_cloud_project_", "berth_cloud_consumers",
+			"berth_cloud_audit_findings orphaned",
+		}, "berth_cloud_hosts"},
+		{
+			"Consumers", func(c *cloud.Cloud) { c.Placement.Consumers = nil },
+			[]string{"berth_cloud_project_", "berth_cloud_consumers"},
+			"berth_cloud_resource_used",
+		},
+		{
+			"Compute", func(c *cloud.Cloud) { c.Compute = nil },
+			[]string{"berth_cloud_hosts", "berth_cloud_host_up", "berth_cloud_servers", "berth_cloud_zone_"},
+			"berth_cloud_resource_used",
+		},
 		{"Network", func(c *cloud.Cloud) { c.Network = nil }, []string{"berth_cloud_agents"}, "berth_cloud_hosts"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -492,7 +531,9 @@ func TestAbsent(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			got := compute(t, s, c, metrics.Options{Queries: metrics.FlavorQueries(c, []cloud.Flavor{cloudtest.FlavorSmall}, request.Settings{}, "", "")})
+			got := compute(t, s, c, metrics.Options{
+				Queries: metrics.FlavorQueries(c, []cloud.Flavor{cloudtest.FlavorSmall}, request.Settings{}, "", ""),
+			})
 			present := false
 			for key := range got {
 				present = present || strings.HasPrefix(key, test.present)
@@ -519,8 +560,11 @@ func TestText(t *testing.T) {
 		t.Fatal(err)
 	}
 	families, err := metrics.Compute(t.Context(), s, c, metrics.Options{
-		Queries: metrics.FlavorQueries(c, []cloud.Flavor{cloudtest.FlavorSmall}, request.Settings{}, "", ""), SlotsByHost: true,
-		Projects: &cloud.Projects{List: []cloud.Project{{UUID: cloudtest.Project, Name: "shop", Quotas: map[string]int64{"ram": -1}, Limits: map[string]int64{"VCPU": 1}}}},
+		Queries:     metrics.FlavorQueries(c, []cloud.Flavor{cloudtest.FlavorSmall}, request.Settings{}, "", ""),
+		SlotsByHost: true,
+		Projects: &cloud.Projects{List: []cloud.Project{{
+			UUID: cloudtest.Project, Name: "shop", Quotas: map[string]int64{"ram": -1}, Limits: map[string]int64{"VCPU": 1},
+		}}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -529,7 +573,9 @@ func TestText(t *testing.T) {
 	if err := metrics.Write(&text, families); err != nil {
 		t.Fatal(err)
 	}
-	if want := `berth_cloud_aggregate_resource_inventory{aggregate="a \"name\"\nof \\ two lines",resource_class="VCPU"} 64` + "\n"; !strings.Contains(text.String(), want) {
+	if want := `berth_cloud_aggregate_resource_inventory{aggregate="a \"name\"\nof \\ two lines",resource_class="VCPU"} ` +
+		`64` + "\n"; !strings.Contains(
+		text.String(), want) {
 		t.Errorf("the text lacks %s", want)
 	}
 	problems, err := promlint.New(&text).Lint()

@@ -20,11 +20,12 @@ type Pair struct {
 // names or UUIDs; without a policy the port has that of its network.
 type PairedPort struct{ Network, Policy, VNIC string }
 
-// PairQueries returns Nova's queries for servers of pairs: those of their flavors, with ports that are
-// new. For a pair whose flavor, network or policy does not exist, or is not unique, there is no query
-// but an error, in the order of the pairs. Segments returns the UUIDs of the segments of a network; it is called
-// for settings that request them only.
-func PairQueries(c *cloud.Cloud, flavors []cloud.Flavor, pairs []Pair, settings request.Settings, zone, defaultZone string,
+// PairQueries returns Nova's queries for servers of pairs: those of their flavors, with ports that
+// are new. For a pair whose flavor, network or policy does not exist, or is not unique, there is no
+// query but an error, in the order of the pairs. Segments returns the UUIDs of the segments of a
+// network; it is called for settings that request them only.
+func PairQueries(
+	c *cloud.Cloud, flavors []cloud.Flavor, pairs []Pair, settings request.Settings, zone, defaultZone string,
 	segments func(network string) ([]string, error),
 ) (queries []Query, unknown []error) {
 	settings = novaquery.Settings(c, settings)
@@ -52,14 +53,19 @@ func PairQueries(c *cloud.Cloud, flavors []cloud.Flavor, pairs []Pair, settings 
 
 // server returns a server of a pair.
 func (pair Pair) server(c *cloud.Cloud, flavors []cloud.Flavor) (s novaquery.Server, err error) {
-	if s.Flavor, err = single(flavors, "flavor", pair.Flavor, func(f *cloud.Flavor) (string, string) { return "", f.Name }); err != nil {
+	if s.Flavor, err = single(flavors, "flavor", pair.Flavor, func(f *cloud.Flavor) (string, string) {
+		return "",
+			f.Name
+	}); err != nil {
 		return s, err
 	}
 	if c.Network == nil {
 		return s, errors.New("there are no records of the network service")
 	}
 	for i, p := range pair.Ports {
-		n, err := single(c.Network.Networks, "network", p.Network, func(n *cloud.NetworkOf) (string, string) { return n.UUID, n.Name })
+		n, err := single(c.Network.Networks, "network", p.Network, func(n *cloud.NetworkOf) (string, string) {
+			return n.UUID, n.Name
+		})
 		if err != nil {
 			return s, err
 		}
@@ -69,7 +75,9 @@ func (pair Pair) server(c *cloud.Cloud, flavors []cloud.Flavor) (s novaquery.Ser
 		}
 		var policy cloud.QoSPolicy
 		if name != "" {
-			policy, err = single(c.Network.Policies, "QoS policy", name, func(p *cloud.QoSPolicy) (string, string) { return p.UUID, p.Name })
+			policy, err = single(c.Network.Policies, "QoS policy", name, func(p *cloud.QoSPolicy) (string, string) {
+				return p.UUID, p.Name
+			})
 			if err != nil {
 				return s, err
 			}

@@ -68,8 +68,8 @@ func limit(n int64) float64 {
 	return float64(n)
 }
 
-// quotasUsed adds what the servers of projects count for their quotas. Nova counts all servers but those
-// that are deleted softly, also those without a host.
+// quotasUsed adds what the servers of projects count for their quotas. Nova counts all servers but
+// those that are deleted softly, also those without a host.
 func (x *computation) quotasUsed(projects []cloud.Project) {
 	if x.cloud.Compute == nil {
 		return

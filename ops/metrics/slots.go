@@ -25,10 +25,12 @@ type Query struct {
 	Flavor bool
 }
 
-// FlavorQueries returns Nova's queries for servers of flavors with nothing but the flavor: without an
-// image, ports, a project or hints. The zone is that of servers which are created without one, ""
-// for any.
-func FlavorQueries(c *cloud.Cloud, flavors []cloud.Flavor, settings request.Settings, zone, defaultZone string) []Query {
+// FlavorQueries returns Nova's queries for servers of flavors with nothing but the flavor: without
+// an image, ports, a project or hints. The zone is that of servers which are created without one,
+// "" for any.
+func FlavorQueries(
+	c *cloud.Cloud, flavors []cloud.Flavor, settings request.Settings, zone, defaultZone string,
+) []Query {
 	settings = novaquery.Settings(c, settings)
 	queries := make([]Query, 0, len(flavors))
 	for _, f := range flavors {
@@ -172,7 +174,8 @@ func (k *counter) restrict(p *part) {
 	var others []int64
 	for _, other := range k.places {
 		root := other.tree.Root()
-		if !p.roots[root.ID] && !slices.ContainsFunc(other.tree.Providers, func(p *snapshot.Provider) bool { return p.Shares }) {
+		if !p.roots[root.ID] &&
+			!slices.ContainsFunc(other.tree.Providers, func(p *snapshot.Provider) bool { return p.Shares }) {
 			others = append(others, root.ID)
 		}
 	}

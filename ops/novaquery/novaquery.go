@@ -75,7 +75,9 @@ func Request(s Server, c *cloud.Cloud, settings request.Settings) (request.Reque
 			Name: s.Flavor.Name, VCPUs: s.Flavor.VCPUs, MemoryMB: s.Flavor.RAM, RootGB: s.Flavor.Disk,
 			EphemeralGB: s.Flavor.Ephemeral, SwapMB: s.Flavor.Swap, Specs: s.Flavor.Specs,
 		},
-		Image:      extraspecs.Image{ID: s.Image.UUID, Name: s.Image.Name, DiskFormat: s.Image.DiskFormat, Properties: s.Image.Properties},
+		Image: extraspecs.Image{
+			ID: s.Image.UUID, Name: s.Image.Name, DiskFormat: s.Image.DiskFormat, Properties: s.Image.Properties,
+		},
 		FromVolume: s.FromVolume,
 		Project:    s.Project,
 		Zone:       zone,
@@ -94,7 +96,9 @@ func Request(s Server, c *cloud.Cloud, settings request.Settings) (request.Reque
 	if s.Node != "" {
 		i := -1
 		if c.Placement != nil {
-			i = slices.IndexFunc(c.Placement.Providers, func(p cloud.Provider) bool { return p.Name == s.Node || p.UUID == s.Node })
+			i = slices.IndexFunc(c.Placement.Providers, func(p cloud.Provider) bool {
+				return p.Name == s.Node || p.UUID == s.Node
+			})
 		}
 		if i < 0 {
 			return request.Request{}, fmt.Errorf("no provider has the name or UUID %q", s.Node)
@@ -123,7 +127,8 @@ func (s Server) zone(c *cloud.Cloud) (string, error) {
 	case c.Compute == nil && s.Zone == cmp.Or(s.DefaultZone, "nova"):
 		return s.Zone, nil
 	case c.Compute == nil:
-		return "", fmt.Errorf("whether there is an availability zone %q is not known: there are no records of the compute service", s.Zone)
+		return "", fmt.Errorf(
+			"whether there is an availability zone %q is not known: there are no records of the compute service", s.Zone)
 	case s.Node != "":
 		host := serviceOf(c, s.Node)
 		if !slices.ContainsFunc(c.Compute.Services, func(service cloud.Service) bool {
@@ -131,7 +136,9 @@ func (s Server) zone(c *cloud.Cloud) (string, error) {
 		}) {
 			return "", nil
 		}
-	case !slices.ContainsFunc(c.Compute.Services, func(service cloud.Service) bool { return service.Zone == s.Zone && service.Status != "disabled" }):
+	case !slices.ContainsFunc(c.Compute.Services, func(service cloud.Service) bool {
+		return service.Zone == s.Zone && service.Status != "disabled"
+	}):
 		return "", fmt.Errorf("no enabled service is in the availability zone %q: Nova refuses the request", s.Zone)
 	}
 	return s.Zone, nil
@@ -180,12 +187,17 @@ func NewPort(n cloud.NetworkOf, policy cloud.QoSPolicy, vnic string, nth int) (c
 	if err != nil {
 		return cloud.Port{}, fmt.Errorf("the network %s: %w", n.Name, err)
 	}
-	port := guarantee.Port{ID: network.Derive(fmt.Sprint(nth)), VNICType: vnic, Segments: []guarantee.Segment{{Type: n.Type, PhysicalNetwork: n.Physical}}}
+	port := guarantee.Port{
+		ID: network.Derive(fmt.Sprint(nth)), VNICType: vnic,
+		Segments: []guarantee.Segment{{Type: n.Type, PhysicalNetwork: n.Physical}},
+	}
 	for _, physical := range n.Segments {
 		port.Segments = append(port.Segments, guarantee.Segment{Type: n.Type, PhysicalNetwork: physical})
 	}
 	for _, r := range policy.Rules {
-		port.Rules = append(port.Rules, guarantee.Rule{ID: r.UUID, Type: guarantee.RuleType(r.Type), Direction: r.Direction, Amount: r.MinKbps + r.MinKpps})
+		port.Rules = append(port.Rules, guarantee.Rule{
+			ID: r.UUID, Type: guarantee.RuleType(r.Type), Direction: r.Direction, Amount: r.MinKbps + r.MinKpps,
+		})
 	}
 	p := cloud.Port{UUID: port.ID.String(), Network: n.UUID, VNIC: port.VNICType, Policy: policy.UUID}
 	r := port.Request(guarantee.Extensions{Tunnels: true})
@@ -194,7 +206,9 @@ func NewPort(n cloud.NetworkOf, policy cloud.QoSPolicy, vnic string, nth int) (c
 	}
 	p.Request = &cloud.PortRequest{}
 	for _, g := range r.Groups {
-		p.Request.Groups = append(p.Request.Groups, cloud.PortGroup{ID: g.ID.String(), Required: g.Required, Resources: g.Resources})
+		p.Request.Groups = append(p.Request.Groups, cloud.PortGroup{
+			ID: g.ID.String(), Required: g.Required, Resources: g.Resources,
+		})
 	}
 	for _, id := range r.SameSubtree() {
 		p.Request.SameSubtree = append(p.Request.SameSubtree, id.String())
@@ -252,11 +266,16 @@ func FromServer(c *cloud.Cloud, server string) (Server, *cloud.Server, error) {
 		return Server{}, nil, fmt.Errorf("%d servers have the name %q; take the UUID of one", len(matches), server)
 	}
 	s := matches[0]
-	request := Server{UUID: s.UUID, Flavor: s.Flavor, Image: cloud.Image{UUID: s.Image, Properties: s.ImageProperties}, FromVolume: s.Image == "", Project: s.Project}
+	request := Server{
+		UUID: s.UUID, Flavor: s.Flavor, Image: cloud.Image{UUID: s.Image, Properties: s.ImageProperties},
+		FromVolume: s.Image == "", Project: s.Project,
+	}
 	request.Hints.Same, request.Hints.Different = s.Hints["same_host"], s.Hints["different_host"]
 	// Nova requests the zone that a server was created for whenever it moves, and for none when no
 	// aggregate is that zone.
-	if slices.ContainsFunc(c.Compute.Aggregates, func(a cloud.Aggregate) bool { return a.Metadata["availability_zone"] == s.Pinned }) {
+	if slices.ContainsFunc(c.Compute.Aggregates, func(a cloud.Aggregate) bool {
+		return a.Metadata["availability_zone"] == s.Pinned
+	}) {
 		request.Zone, request.Pinned = s.Pinned, true
 	}
 	for i := range c.Compute.Groups {

@@ -17,7 +17,10 @@ import (
 
 const bandwidth = "NET_BW_EGR_KILOBIT_PER_SEC"
 
-var small = cloud.Flavor{Name: "small", VCPUs: 2, RAM: 512, Disk: 10, Ephemeral: 1, Swap: 1500, Specs: map[string]string{"trait:CUSTOM_FAST": "required"}}
+var small = cloud.Flavor{
+	Name: "small", VCPUs: 2, RAM: 512, Disk: 10, Ephemeral: 1, Swap: 1500,
+	Specs: map[string]string{"trait:CUSTOM_FAST": "required"},
+}
 
 func records() *cloud.Cloud {
 	return &cloud.Cloud{
@@ -31,13 +34,20 @@ func records() *cloud.Cloud {
 			Hypervisors: []cloud.Hypervisor{{Hostname: "cn2", Host: "h2"}},
 			Aggregates:  []cloud.Aggregate{{UUID: "a1", Metadata: map[string]string{"availability_zone": "east"}}},
 			Servers: []cloud.Server{
-				{UUID: "s1", Name: "web", Node: "cn3", Flavor: small, Project: "p", Pinned: "east"}, {UUID: "s2", Name: "db", Image: "i", Pinned: "west"}, {UUID: "s3", Name: "db"},
+				{UUID: "s1", Name: "web", Node: "cn3", Flavor: small, Project: "p", Pinned: "east"},
+				{UUID: "s2", Name: "db", Image: "i", Pinned: "west"},
+				{UUID: "s3", Name: "db"},
 			},
 			Groups: []cloud.ServerGroup{{UUID: "g1", Members: []string{"s1x"}}, {UUID: "g2", Members: []string{"s4", "s2"}}},
 		},
 		Network: &cloud.Network{Ports: []cloud.Port{
-			{UUID: "p1", Device: "s1", VNIC: "normal", Request: &cloud.PortRequest{Groups: []cloud.PortGroup{{ID: "g", Required: []string{"CUSTOM_PHYSNET_1"}, Resources: map[string]int64{bandwidth: 100}}}}},
-			{UUID: "p2", Device: "s1", VNIC: "normal", Request: &cloud.PortRequest{Groups: []cloud.PortGroup{{Resources: map[string]int64{bandwidth: 7}}}}},
+			{UUID: "p1", Device: "s1", VNIC: "normal", Request: &cloud.PortRequest{Groups: []cloud.PortGroup{{
+				ID: "g", Required: []string{"CUSTOM_PHYSNET_1"}, Resources: map[string]int64{bandwidth: 100},
+			}}}},
+			{
+				UUID: "p2", Device: "s1", VNIC: "normal",
+				Request: &cloud.PortRequest{Groups: []cloud.PortGroup{{Resources: map[string]int64{bandwidth: 7}}}},
+			},
 			{UUID: "p3", Device: "s1"},
 			{UUID: "p4", Device: "s2"},
 		}},
@@ -60,10 +70,15 @@ func TestRequest(t *testing.T) {
 		Limit: 1000, RootForbidden: []string{"COMPUTE_STATUS_DISABLED"},
 		Groups: []placement.RequestGroup{
 			{
-				Resources: []placement.ClassAmount{{Class: "DISK_GB", Amount: 3}, {Class: "MEMORY_MB", Amount: 512}, {Class: "VCPU", Amount: 2}},
-				Required:  [][]string{{"CUSTOM_FAST"}}, MemberOf: [][]placement.UUID{{"a1"}}, InTree: "u1",
+				Resources: []placement.ClassAmount{
+					{Class: "DISK_GB", Amount: 3}, {Class: "MEMORY_MB", Amount: 512}, {Class: "VCPU", Amount: 2},
+				},
+				Required: [][]string{{"CUSTOM_FAST"}}, MemberOf: [][]placement.UUID{{"a1"}}, InTree: "u1",
 			},
-			{Suffix: "g", Resources: []placement.ClassAmount{{Class: bandwidth, Amount: 100}}, Required: [][]string{{"CUSTOM_PHYSNET_1"}}},
+			{
+				Suffix: "g", Resources: []placement.ClassAmount{{Class: bandwidth, Amount: 100}},
+				Required: [][]string{{"CUSTOM_PHYSNET_1"}},
+			},
 			{Suffix: "p2", Resources: []placement.ClassAmount{{Class: bandwidth, Amount: 7}}},
 		},
 	}
@@ -75,7 +90,8 @@ func TestRequest(t *testing.T) {
 	}
 	// An image takes the disk of a flavor of its own.
 	s.FromVolume, s.Image.Properties = false, map[string]string{"trait:HW_CPU_X86_VMX": "required"}
-	if r, err = novaquery.Request(s, c, request.DefaultSettings()); err != nil || r.Query.Groups[0].Resources[0].Amount != 13 || len(r.Query.Groups[0].Required) != 2 {
+	if r, err = novaquery.Request(s, c, request.DefaultSettings()); err != nil ||
+		r.Query.Groups[0].Resources[0].Amount != 13 || len(r.Query.Groups[0].Required) != 2 {
 		t.Errorf("with an image %+v, %v", r.Query.Groups[0], err)
 	}
 }
@@ -113,18 +129,28 @@ func TestZones(t *testing.T) {
 		s    novaquery.Server
 		want string // the aggregates that are requested, or a part of the error
 	}{
-		"None":            {zoned, novaquery.Server{}, "[]"},
-		"AnAggregate":     {zoned, novaquery.Server{Zone: "east"}, "[[a1]]"},
-		"Default":         {zoned, novaquery.Server{Zone: "rest"}, "[]"},
-		"NovaIsNoZone":    {zoned, novaquery.Server{Zone: "nova"}, `no enabled service is in the availability zone "nova": Nova refuses the request`},
-		"Disabled":        {zoned, novaquery.Server{Zone: "west"}, `no enabled service is in the availability zone "west"`},
-		"Pinned":          {zoned, novaquery.Server{Zone: "west", Pinned: true}, "[]"},
-		"ItsHost":         {zoned, novaquery.Server{Zone: "east", Node: "cn1"}, "[[a1]]"},
-		"AnotherHost":     {zoned, novaquery.Server{Zone: "east", Node: "cn2"}, "[]"},
-		"DefaultUnread":   {without, novaquery.Server{Zone: "nova"}, "[]"},
-		"NamedUnread":     {without, novaquery.Server{Zone: "rest", DefaultZone: "rest"}, "[]"},
-		"OtherUnread":     {without, novaquery.Server{Zone: "east"}, `whether there is an availability zone "east" is not known`},
-		"NovaNamedUnread": {without, novaquery.Server{Zone: "nova", DefaultZone: "rest"}, `whether there is an availability zone "nova" is not known`},
+		"None":        {zoned, novaquery.Server{}, "[]"},
+		"AnAggregate": {zoned, novaquery.Server{Zone: "east"}, "[[a1]]"},
+		"Default":     {zoned, novaquery.Server{Zone: "rest"}, "[]"},
+		"NovaIsNoZone": {
+			zoned,
+			novaquery.Server{Zone: "nova"},
+			`no enabled service is in the availability zone "nova": Nova refuses the request`,
+		},
+		"Disabled":      {zoned, novaquery.Server{Zone: "west"}, `no enabled service is in the availability zone "west"`},
+		"Pinned":        {zoned, novaquery.Server{Zone: "west", Pinned: true}, "[]"},
+		"ItsHost":       {zoned, novaquery.Server{Zone: "east", Node: "cn1"}, "[[a1]]"},
+		"AnotherHost":   {zoned, novaquery.Server{Zone: "east", Node: "cn2"}, "[]"},
+		"DefaultUnread": {without, novaquery.Server{Zone: "nova"}, "[]"},
+		"NamedUnread":   {without, novaquery.Server{Zone: "rest", DefaultZone: "rest"}, "[]"},
+		"OtherUnread": {
+			without, novaquery.Server{Zone: "east"}, `whether there is an availability zone "east" is not known`,
+		},
+		"NovaNamedUnread": {
+			without,
+			novaquery.Server{Zone: "nova", DefaultZone: "rest"},
+			`whether there is an availability zone "nova" is not known`,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tc.s.Flavor = small
@@ -148,7 +174,8 @@ func TestErrors(t *testing.T) {
 		`the availability zone "west"`: {Flavor: small, Zone: "west"},
 		`name or UUID "cn9"`:           {Flavor: small, Node: "cn9"},
 	} {
-		if _, err := novaquery.Request(s, records(), request.DefaultSettings()); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := novaquery.Request(s, records(), request.DefaultSettings()); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
@@ -157,7 +184,8 @@ func TestErrors(t *testing.T) {
 			t.Errorf("%s: %v, want %q", name, err, want)
 		}
 	}
-	if _, _, err := novaquery.FromServer(&cloud.Cloud{}, "web"); err == nil || !strings.Contains(err.Error(), "records of the compute service") {
+	if _, _, err := novaquery.FromServer(&cloud.Cloud{}, "web"); err == nil ||
+		!strings.Contains(err.Error(), "records of the compute service") {
 		t.Error(err)
 	}
 }
@@ -188,7 +216,12 @@ func TestRefusals(t *testing.T) {
 		host    string
 		want    string
 	}{
-		{"anti-affinity", 0, []string{"s1", "s2"}, "cn3", "servers of the group g that are there: 1, of 1 at most (anti-affinity)"},
+		{
+			"anti-affinity", 0,
+			[]string{"s1", "s2"},
+			"cn3",
+			"servers of the group g that are there: 1, of 1 at most (anti-affinity)",
+		},
 		{"anti-affinity", 2, []string{"s1", "s2"}, "cn3", ""},
 		{"anti-affinity", 0, []string{"s2"}, "cn3", ""},
 		{"anti-affinity", 0, []string{"me", "s1"}, "cn3", ""}, // where it is
@@ -213,8 +246,11 @@ func TestRefusals(t *testing.T) {
 
 // Hints request all candidates, as in Nova.
 func TestHintsAreUnlimited(t *testing.T) {
-	for _, h := range []novaquery.Hints{{Same: []string{"s1"}}, {Different: []string{"s1"}}, {Group: &cloud.ServerGroup{}}} {
-		if r, err := novaquery.Request(novaquery.Server{Flavor: small, Hints: h}, records(), request.DefaultSettings()); err != nil || r.Query.Limit != 0 {
+	for _, h := range []novaquery.Hints{
+		{Same: []string{"s1"}}, {Different: []string{"s1"}}, {Group: &cloud.ServerGroup{}},
+	} {
+		if r, err := novaquery.Request(novaquery.Server{Flavor: small, Hints: h}, records(),
+			request.DefaultSettings()); err != nil || r.Query.Limit != 0 {
 			t.Errorf("with %+v: a limit of %d, %v", h, r.Query.Limit, err)
 		}
 	}
@@ -225,20 +261,28 @@ func TestHintsAreUnlimited(t *testing.T) {
 func TestPortIn(t *testing.T) {
 	n := cloud.NetworkOf{UUID: "00000000-0000-4000-8000-000000000001", Name: "net0", Type: "vlan", Physical: "physnet0"}
 	gold := cloud.QoSPolicy{UUID: "q1", Rules: []cloud.QoSRule{
-		{UUID: "r1", Type: "minimum_bandwidth", Direction: "egress", MinKbps: 5}, {UUID: "r2", Type: "minimum_packet_rate", Direction: "any", MinKpps: 7},
+		{UUID: "r1", Type: "minimum_bandwidth", Direction: "egress", MinKbps: 5},
+		{UUID: "r2", Type: "minimum_packet_rate", Direction: "any", MinKpps: 7},
 	}}
 	p, err := novaquery.PortIn(n, gold, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	other, _ := novaquery.PortIn(n, gold, 1)
-	r, err := novaquery.Request(novaquery.Server{Flavor: small, Ports: []cloud.Port{p, other}}, records(), request.DefaultSettings())
+	r, err := novaquery.Request(novaquery.Server{Flavor: small, Ports: []cloud.Port{p, other}}, records(),
+		request.DefaultSettings())
 	if err != nil || len(r.Query.Groups) != 5 || len(r.Query.SameSubtrees) != 2 {
 		t.Fatalf("%+v, %v", r.Query, err)
 	}
 	for i, want := range []placement.RequestGroup{
-		{Resources: []placement.ClassAmount{{Class: bandwidth, Amount: 5}}, Required: [][]string{{"CUSTOM_PHYSNET_PHYSNET0"}, {"CUSTOM_VNIC_TYPE_NORMAL"}}},
-		{Resources: []placement.ClassAmount{{Class: "NET_PACKET_RATE_KILOPACKET_PER_SEC", Amount: 7}}, Required: [][]string{{"CUSTOM_VNIC_TYPE_NORMAL"}}},
+		{
+			Resources: []placement.ClassAmount{{Class: bandwidth, Amount: 5}},
+			Required:  [][]string{{"CUSTOM_PHYSNET_PHYSNET0"}, {"CUSTOM_VNIC_TYPE_NORMAL"}},
+		},
+		{
+			Resources: []placement.ClassAmount{{Class: "NET_PACKET_RATE_KILOPACKET_PER_SEC", Amount: 7}},
+			Required:  [][]string{{"CUSTOM_VNIC_TYPE_NORMAL"}},
+		},
 	} {
 		want.Suffix = p.Request.Groups[i].ID
 		if !slices.ContainsFunc(r.Query.Groups, func(g placement.RequestGroup) bool { return cmp.Equal(g, want) }) {
@@ -262,15 +306,21 @@ func TestPortIn(t *testing.T) {
 // in a routed network.
 func TestSettings(t *testing.T) {
 	c := records()
-	c.Placement.Providers = append(c.Placement.Providers, cloud.Provider{UUID: "u2", Aggregates: []string{"a8", "a9"}}, cloud.Provider{UUID: "u3"})
-	c.Compute.Aggregates = append(c.Compute.Aggregates, cloud.Aggregate{UUID: "a2", Metadata: map[string]string{"filter_tenant_id": "p"}})
-	s := novaquery.Server{Flavor: small, Project: "p", Image: cloud.Image{DiskFormat: "raw"}, Segments: [][]string{{"u2"}, {}}}
+	c.Placement.Providers = append(c.Placement.Providers, cloud.Provider{UUID: "u2", Aggregates: []string{"a8", "a9"}},
+		cloud.Provider{UUID: "u3"})
+	c.Compute.Aggregates = append(c.Compute.Aggregates, cloud.Aggregate{
+		UUID: "a2", Metadata: map[string]string{"filter_tenant_id": "p"},
+	})
+	s := novaquery.Server{
+		Flavor: small, Project: "p", Image: cloud.Image{DiskFormat: "raw"}, Segments: [][]string{{"u2"}, {}},
+	}
 	set := request.Settings{MaxResults: 10, LimitTenants: true, ImageTypes: true, RoutedNetworks: true}
 	r, err := novaquery.Request(s, c, set)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([][]placement.UUID{{"a2"}, {"a8", "a9"}}, r.Query.Groups[0].MemberOf); diff != "" || r.Query.Limit != 10 {
+	if diff := cmp.Diff([][]placement.UUID{{"a2"}, {"a8", "a9"}}, r.Query.Groups[0].MemberOf); diff != "" ||
+		r.Query.Limit != 10 {
 		t.Errorf("a limit of %d, aggregates (-want +got):\n%s", r.Query.Limit, diff)
 	}
 	if diff := cmp.Diff([]string{"COMPUTE_IMAGE_TYPE_RAW"}, r.Query.RootRequired); diff != "" {
@@ -279,7 +329,8 @@ func TestSettings(t *testing.T) {
 	for _, segment := range []string{"u3", "u9"} {
 		s.Segments = [][]string{{segment}}
 		var none *request.NoValidHost
-		if _, err := novaquery.Request(s, c, set); !errors.As(err, &none) || !strings.Contains(none.Details[0], "the segment "+segment) {
+		if _, err := novaquery.Request(s, c, set); !errors.As(err, &none) ||
+			!strings.Contains(none.Details[0], "the segment "+segment) {
 			t.Errorf("in the segment %s: %v", segment, err)
 		}
 	}
@@ -307,7 +358,8 @@ func TestSecretsOfTPMs(t *testing.T) {
 	} {
 		c := records()
 		c.Placement.Providers[0].Traits = tc.traits
-		r, err := novaquery.Request(novaquery.Server{Flavor: cloud.Flavor{Name: "m1", VCPUs: 1, Specs: tc.specs}}, c, request.DefaultSettings())
+		r, err := novaquery.Request(novaquery.Server{Flavor: cloud.Flavor{Name: "m1", VCPUs: 1, Specs: tc.specs}}, c,
+			request.DefaultSettings())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -336,7 +388,8 @@ func TestOwner(t *testing.T) {
 			c.Compute.Hypervisors = append(c.Compute.Hypervisors, cloud.Hypervisor{UUID: uuid})
 		}
 		c.Placement.Providers = append(c.Placement.Providers, cloud.Provider{UUID: "sharing", Root: "sharing"})
-		r, err := novaquery.Request(novaquery.Server{Flavor: cloud.Flavor{Name: "m1", VCPUs: 1}}, c, request.DefaultSettings())
+		r, err := novaquery.Request(novaquery.Server{Flavor: cloud.Flavor{Name: "m1", VCPUs: 1}}, c,
+			request.DefaultSettings())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -348,7 +401,9 @@ func TestOwner(t *testing.T) {
 
 // A flavor requires what the release of Nova makes of it.
 func TestReleasesRequire(t *testing.T) {
-	f := cloud.Flavor{Name: "m1", VCPUs: 1, Specs: map[string]string{"hw:tpm_version": "2.0", "hw:maxphysaddr_mode": "emulate"}}
+	f := cloud.Flavor{
+		Name: "m1", VCPUs: 1, Specs: map[string]string{"hw:tpm_version": "2.0", "hw:maxphysaddr_mode": "emulate"},
+	}
 	for version, want := range map[string][]string{
 		"2.93":  {"COMPUTE_SECURITY_TPM_2_0"},
 		"2.96":  {"COMPUTE_ADDRESS_SPACE_EMULATED", "COMPUTE_SECURITY_TPM_2_0"},

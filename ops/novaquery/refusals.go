@@ -80,7 +80,8 @@ func (s Server) apart(members []*cloud.Server, host string) string {
 	switch most := max(1, g.Rules.MaxPerHost); {
 	case g.Policy == "affinity" && len(hosts) > 0 && onHost == 0:
 		slices.Sort(hosts)
-		return fmt.Sprintf("the servers of the group %s are on %s (affinity)", g.Name, strings.Join(slices.Compact(hosts), ", "))
+		return fmt.Sprintf("the servers of the group %s are on %s (affinity)", g.Name,
+			strings.Join(slices.Compact(hosts), ", "))
 	case g.Policy == "anti-affinity" && onHost >= most:
 		return fmt.Sprintf("servers of the group %s that are there: %d, of %d at most (anti-affinity)", g.Name, onHost, most)
 	}

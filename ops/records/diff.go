@@ -35,12 +35,14 @@ func Diff(a, b *cloud.Placement) []Change {
 		}
 	}
 	consumers := a.Consumers != nil && b.Consumers != nil
-	before, after := byUUID(a.Providers, func(p *cloud.Provider) string { return p.UUID }), byUUID(b.Providers, func(p *cloud.Provider) string { return p.UUID })
+	before, after := byUUID(a.Providers, func(p *cloud.Provider) string { return p.UUID }),
+		byUUID(b.Providers, func(p *cloud.Provider) string { return p.UUID })
 	for _, uuid := range union(before, after) {
 		d.provider(uuid, before[uuid], after[uuid], !consumers)
 	}
 	if consumers {
-		before, after := byUUID(a.Consumers, func(c *cloud.Consumer) string { return c.UUID }), byUUID(b.Consumers, func(c *cloud.Consumer) string { return c.UUID })
+		before, after := byUUID(a.Consumers, func(c *cloud.Consumer) string { return c.UUID }),
+			byUUID(b.Consumers, func(c *cloud.Consumer) string { return c.UUID })
 		for _, uuid := range union(before, after) {
 			d.consumer(uuid, before[uuid], after[uuid])
 		}

@@ -16,16 +16,28 @@ import (
 func sample() *cloud.Placement {
 	p := &cloud.Placement{
 		Providers: []cloud.Provider{
-			{UUID: "1", Name: "cn1", Root: "1", Generation: 7, Traits: []string{"HW", "CUSTOM_A"}, Aggregates: []string{"agg"}, Inventories: map[string]cloud.Inventory{
-				"VCPU":      {Total: 4, MinUnit: 1, MaxUnit: 4, StepSize: 1, AllocationRatio: 2},
-				"MEMORY_MB": {Total: 100, Reserved: 10, MinUnit: 1, MaxUnit: 1<<31 - 1, StepSize: 1, AllocationRatio: 1},
-			}, Usages: map[string]int64{"VCPU": 3}},
-			{UUID: "3", Name: "cn1:b", Root: "1", Parent: "1", Inventories: map[string]cloud.Inventory{"BW": {Total: 10, AllocationRatio: 1}}, Usages: map[string]int64{"BW": 12}},
+			{
+				UUID: "1", Name: "cn1", Root: "1", Generation: 7, Traits: []string{"HW", "CUSTOM_A"}, Aggregates: []string{"agg"},
+				Inventories: map[string]cloud.Inventory{
+					"VCPU":      {Total: 4, MinUnit: 1, MaxUnit: 4, StepSize: 1, AllocationRatio: 2},
+					"MEMORY_MB": {Total: 100, Reserved: 10, MinUnit: 1, MaxUnit: 1<<31 - 1, StepSize: 1, AllocationRatio: 1},
+				}, Usages: map[string]int64{"VCPU": 3},
+			},
+			{
+				UUID: "3", Name: "cn1:b", Root: "1", Parent: "1",
+				Inventories: map[string]cloud.Inventory{"BW": {Total: 10, AllocationRatio: 1}}, Usages: map[string]int64{"BW": 12},
+			},
 			{UUID: "2", Name: "cn1:a", Root: "1", Parent: "1", Usages: map[string]int64{"LOST": 1}},
-			{UUID: "4", Name: "cn2", Root: "4", Inventories: map[string]cloud.Inventory{"VCPU": {Total: 8, AllocationRatio: 1}}, Usages: map[string]int64{"VCPU": 2}},
+			{
+				UUID: "4", Name: "cn2", Root: "4", Inventories: map[string]cloud.Inventory{"VCPU": {Total: 8, AllocationRatio: 1}},
+				Usages: map[string]int64{"VCPU": 2},
+			},
 		},
 		Consumers: []cloud.Consumer{
-			{UUID: "c1", Project: "p1", User: "u", Type: "INSTANCE", Allocations: map[string]map[string]int64{"1": {"VCPU": 2}, "3": {"BW": 12}}},
+			{
+				UUID: "c1", Project: "p1", User: "u", Type: "INSTANCE",
+				Allocations: map[string]map[string]int64{"1": {"VCPU": 2}, "3": {"BW": 12}},
+			},
 			{UUID: "c2", Project: "p2", User: "u", Allocations: map[string]map[string]int64{"1": {"VCPU": 1}, "2": {"LOST": 1}}},
 			{UUID: "c3", Project: "p2", User: "u", Type: "INSTANCE", Allocations: map[string]map[string]int64{"4": {"VCPU": 2}}},
 		},
@@ -41,8 +53,10 @@ func TestReservedInUse(t *testing.T) {
 	} {
 		p := &cloud.Placement{Providers: []cloud.Provider{{
 			UUID: "1", Name: "node", Root: "1",
-			Inventories: map[string]cloud.Inventory{"CUSTOM_BAREMETAL": {Total: c.total, Reserved: c.reserved, AllocationRatio: 1}},
-			Usages:      map[string]int64{"CUSTOM_BAREMETAL": c.used},
+			Inventories: map[string]cloud.Inventory{
+				"CUSTOM_BAREMETAL": {Total: c.total, Reserved: c.reserved, AllocationRatio: 1},
+			},
+			Usages: map[string]int64{"CUSTOM_BAREMETAL": c.used},
 		}}}
 		tree, err := records.Tree(p, "node")
 		if err != nil {
@@ -72,7 +86,8 @@ func TestTree(t *testing.T) {
 			got = append(got, line)
 		}
 		want := []string{
-			"cn1 gen 7 [CUSTOM_A HW] [agg]; MEMORY_MB 0 of 90, free 90; VCPU 3 of 8, free 5; c1/INSTANCE/p1 map[VCPU:2]; c2//p2 map[VCPU:1]",
+			"cn1 gen 7 [CUSTOM_A HW] [agg]; MEMORY_MB 0 of 90, free 90; VCPU 3 of 8, free 5; c1/INSTANCE/p1 map[VCPU:2]; " +
+				"c2//p2 map[VCPU:1]",
 			"  cn1:a gen 0 [] []; LOST 1 of 0, free -1; c2//p2 map[LOST:1]",
 			"  cn1:b gen 0 [] []; BW 12 of 10, free -2; c1/INSTANCE/p1 map[BW:12]",
 		}
@@ -127,12 +142,14 @@ func TestDiffByName(t *testing.T) {
 	}
 	var got []string
 	for _, c := range records.DiffByName(a, b) {
-		got = append(got, fmt.Sprintf("%s %s %s%s %s: %s -> %s", c.Change, c.What, c.Provider, c.UUID, c.Subject, c.Before, c.After))
+		got = append(got,
+			fmt.Sprintf("%s %s %s%s %s: %s -> %s", c.Change, c.What, c.Provider, c.UUID, c.Subject, c.Before, c.After))
 	}
 	inventory := "total 8, min_unit 0, max_unit 0, step_size 0"
 	want := []string{
 		"changed usage cn1 VCPU: 3 -> 4",
-		"removed provider cn2 : cn2 -> ", "removed inventory cn2 VCPU: " + inventory + " -> ", "removed usage cn2 VCPU: 2 -> ",
+		"removed provider cn2 : cn2 -> ", "removed inventory cn2 VCPU: " + inventory + " -> ",
+		"removed usage cn2 VCPU: 2 -> ",
 		"added provider cn3 :  -> cn3", "added inventory cn3 VCPU:  -> " + inventory,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -147,26 +164,53 @@ func TestDiff(t *testing.T) {
 	}{
 		"Nothing": {func(p *cloud.Placement) { p.Providers[0].Generation++; p.Consumers[0].Generation++ }, nil},
 		"Name":    {func(p *cloud.Placement) { p.Providers[3].Name = "cn9" }, []string{`changed name cn9 4: cn2 -> cn9`}},
-		"Parent":  {func(p *cloud.Placement) { p.Providers[2].Parent = "2" }, []string{`changed parent cn1:b 3: cn1 -> cn1:a`}},
+		"Parent": {
+			func(p *cloud.Placement) { p.Providers[2].Parent = "2" }, []string{`changed parent cn1:b 3: cn1 -> cn1:a`},
+		},
 		"Inventory": {func(p *cloud.Placement) {
-			p.Providers[0].Inventories["VCPU"] = cloud.Inventory{Total: 5, MinUnit: 1, MaxUnit: 5, StepSize: 1, AllocationRatio: 1.5}
-		}, []string{`changed inventory cn1 1 VCPU: total 4, max_unit 4, allocation_ratio 2 -> total 5, max_unit 5, allocation_ratio 1.5`}},
-		"Trait":      {func(p *cloud.Placement) { p.Providers[0].Traits = []string{"HW", "HW2"} }, []string{`removed trait cn1 1 CUSTOM_A: CUSTOM_A -> `, `added trait cn1 1 HW2:  -> HW2`}},
-		"Aggregate":  {func(p *cloud.Placement) { p.Providers[0].Aggregates = nil }, []string{`removed aggregate cn1 1 agg: agg -> `}},
-		"Allocation": {func(p *cloud.Placement) { p.Consumers[0].Allocations["1"]["VCPU"] = 3 }, []string{`changed allocation cn1 1 c1 VCPU: 2 -> 3`}},
+			p.Providers[0].Inventories["VCPU"] = cloud.Inventory{
+				Total: 5, MinUnit: 1, MaxUnit: 5, StepSize: 1, AllocationRatio: 1.5,
+			}
+		}, []string{
+			`changed inventory cn1 1 VCPU: total 4, max_unit 4, allocation_ratio 2 -> total 5, max_unit 5, allocation_ratio 1.5`,
+		}},
+		"Trait": {
+			func(p *cloud.Placement) { p.Providers[0].Traits = []string{"HW", "HW2"} },
+			[]string{`removed trait cn1 1 CUSTOM_A: CUSTOM_A -> `, `added trait cn1 1 HW2:  -> HW2`},
+		},
+		"Aggregate": {
+			func(p *cloud.Placement) { p.Providers[0].Aggregates = nil }, []string{`removed aggregate cn1 1 agg: agg -> `},
+		},
+		"Allocation": {
+			func(p *cloud.Placement) { p.Consumers[0].Allocations["1"]["VCPU"] = 3 },
+			[]string{`changed allocation cn1 1 c1 VCPU: 2 -> 3`},
+		},
 		"Moved": {func(p *cloud.Placement) {
 			p.Consumers[0].Allocations = map[string]map[string]int64{"4": {"VCPU": 2}, "3": {"BW": 12}}
 		}, []string{`removed allocation cn1 1 c1 VCPU: 2 -> `, `added allocation cn2 4 c1 VCPU:  -> 2`}},
-		"Owner":      {func(p *cloud.Placement) { p.Consumers[1].Type = "MIGRATION" }, []string{`changed consumer c2: unknown of project p2, user u -> MIGRATION of project p2, user u`}},
-		"Removed":    {func(p *cloud.Placement) { p.Consumers = p.Consumers[:2] }, []string{`removed allocation cn2 4 c3 VCPU: 2 -> `}},
-		"NoProvider": {func(p *cloud.Placement) { p.Providers = p.Providers[:3] }, []string{`removed provider cn2 4: cn2 -> `, `removed inventory cn2 4 VCPU: total 8, min_unit 0, max_unit 0, step_size 0 -> `}},
-		"Usages":     {func(p *cloud.Placement) { p.Consumers = nil; p.Providers[0].Usages["VCPU"] = 4 }, []string{`changed usage cn1 1 VCPU: 3 -> 4`}},
+		"Owner": {
+			func(p *cloud.Placement) { p.Consumers[1].Type = "MIGRATION" },
+			[]string{`changed consumer c2: unknown of project p2, user u -> MIGRATION of project p2, user u`},
+		},
+		"Removed": {
+			func(p *cloud.Placement) { p.Consumers = p.Consumers[:2] }, []string{`removed allocation cn2 4 c3 VCPU: 2 -> `},
+		},
+		"NoProvider": {func(p *cloud.Placement) { p.Providers = p.Providers[:3] }, []string{
+			`removed provider cn2 4: cn2 -> `, `removed inventory cn2 4 VCPU: total 8, min_unit 0, max_unit 0, step_size 0 -> `,
+		}},
+		"Usages": {
+			func(p *cloud.Placement) { p.Consumers = nil; p.Providers[0].Usages["VCPU"] = 4 },
+			[]string{`changed usage cn1 1 VCPU: 3 -> 4`},
+		},
 	} {
 		a, b := sample(), sample()
 		tc.change(b)
 		var got []string
 		for _, c := range records.Diff(a, b) {
-			got = append(got, strings.Join(strings.Fields(fmt.Sprint(c.Change, " ", c.What, " ", c.Provider, " ", c.UUID, " ", c.Consumer, " ", c.Subject)), " ")+fmt.Sprintf(": %s -> %s", c.Before, c.After))
+			got = append(got, strings.Join(
+				strings.Fields(fmt.Sprint(c.Change, " ", c.What, " ", c.Provider, " ", c.UUID, " ", c.Consumer, " ", c.Subject)),
+				" ")+fmt.Sprintf(
+				": %s -> %s", c.Before, c.After))
 		}
 		if diff := cmp.Diff(tc.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)

@@ -29,7 +29,9 @@ func Fullest(p *cloud.Placement, class string) []Usage {
 		provider := &p.Providers[i]
 		for _, i := range inventories(provider) {
 			if class == "" || i.Class == class {
-				all = append(all, Usage{Name: provider.Name, UUID: provider.UUID, Class: i.Class, Used: i.Used, Capacity: i.Capacity})
+				all = append(all, Usage{
+					Name: provider.Name, UUID: provider.UUID, Class: i.Class, Used: i.Used, Capacity: i.Capacity,
+				})
 			}
 		}
 	}
@@ -82,7 +84,8 @@ func ordered(all []Usage) []Usage {
 		}
 	}
 	slices.SortFunc(all, func(a, b Usage) int {
-		return cmp.Or(cmp.Compare(b.Percent, a.Percent), cmp.Compare(b.Used, a.Used), cmp.Compare(a.Name, b.Name), cmp.Compare(a.UUID, b.UUID), cmp.Compare(a.Class, b.Class))
+		return cmp.Or(cmp.Compare(b.Percent, a.Percent), cmp.Compare(b.Used, a.Used), cmp.Compare(a.Name, b.Name),
+			cmp.Compare(a.UUID, b.UUID), cmp.Compare(a.Class, b.Class))
 	})
 	return all
 }

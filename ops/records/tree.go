@@ -36,7 +36,8 @@ type Inventory struct {
 	Ratio    float64 `json:"allocation_ratio"`
 	Capacity int64   `json:"capacity"`
 	Used     int64   `json:"used"`
-	Free     int64   `json:"free"` // negative where more is used than there is, 0 where everything is reserved while it is in use
+	// negative where more is used than there is, 0 where everything is reserved while it is in use
+	Free int64 `json:"free"`
 }
 
 // An Allocation is what a consumer has of a provider.
@@ -70,7 +71,8 @@ func Tree(p *cloud.Placement, host string) ([]Provider, error) {
 	var add func(provider *cloud.Provider, depth int)
 	add = func(provider *cloud.Provider, depth int) {
 		providers = append(providers, Provider{
-			Name: provider.Name, UUID: provider.UUID, Parent: provider.Parent, Generation: provider.Generation, Depth: depth, Inventories: inventories(provider), Traits: provider.Traits,
+			Name: provider.Name, UUID: provider.UUID, Parent: provider.Parent, Generation: provider.Generation, Depth: depth,
+			Inventories: inventories(provider), Traits: provider.Traits,
 			Aggregates: provider.Aggregates, Allocations: append([]Allocation{}, allocations[provider.UUID]...),
 		})
 		below := children[provider.UUID]

@@ -82,7 +82,8 @@ func (p *Plan) Requests() []cloud.Request {
 func New(file, existing *cloud.Placement) *Plan {
 	p := &planner{
 		there: map[string]*cloud.Provider{}, targets: map[string]*target{}, used: map[inventoryKey]int64{},
-		classes: set(existing.Classes), traits: set(existing.Traits), names: map[string]string{}, plan: &Plan{Conflicts: []Conflict{}},
+		classes: set(existing.Classes), traits: set(existing.Traits), names: map[string]string{},
+		plan: &Plan{Conflicts: []Conflict{}},
 	}
 	for i := range existing.Providers {
 		provider := &existing.Providers[i]
@@ -182,7 +183,10 @@ func (p *planner) classesAndTraits(file *cloud.Placement) {
 		path         string
 		names, there map[string]bool
 		count        *int
-	}{{"/resource_classes/", classes, p.classes, &p.plan.Creates.Classes}, {"/traits/", traits, p.traits, &p.plan.Creates.Traits}} {
+	}{
+		{"/resource_classes/", classes, p.classes, &p.plan.Creates.Classes},
+		{"/traits/", traits, p.traits, &p.plan.Creates.Traits},
+	} {
 		for _, name := range slices.Sorted(maps.Keys(list.names)) {
 			if strings.HasPrefix(name, "CUSTOM_") && !list.there[name] {
 				p.add("resource classes and traits", request("PUT", list.path+name, newest, nil))
@@ -259,7 +263,9 @@ func (p *planner) raiseInventories(file *cloud.Placement) {
 			}
 			t.inventories[class], t.claimed[class] = i, i
 			if key := (inventoryKey{t.UUID, class}); broken[key] || !placement.Inventory(i).Fits(0, used[key]) {
-				t.claimed[class] = cloud.Inventory{Total: maxInt, MinUnit: 1, MaxUnit: maxInt, StepSize: 1, AllocationRatio: raisedRatio}
+				t.claimed[class] = cloud.Inventory{
+					Total: maxInt, MinUnit: 1, MaxUnit: maxInt, StepSize: 1, AllocationRatio: raisedRatio,
+				}
 				t.raised = true
 			}
 		}
@@ -306,7 +312,8 @@ func (p *planner) missing(t *target, c Conflict, want []string, list func(*cloud
 	case t.conflict || len(want) == len(existing) && maps.Equal(set(want), set(existing)):
 		return false
 	case len(existing) > 0:
-		p.conflict(c, "the service has %s, and the file %s", strings.Join(existing, ", "), cmp.Or(strings.Join(want, ", "), "none"))
+		p.conflict(c, "the service has %s, and the file %s", strings.Join(existing, ", "),
+			cmp.Or(strings.Join(want, ", "), "none"))
 		return false
 	}
 	return true
@@ -341,7 +348,9 @@ func (p *planner) inventoriesOf(t *target) {
 
 // put returns the request that sets a part of a provider, which has the next generation then.
 func (p *planner) put(t *target, part string, value any) cloud.Request {
-	r := request("PUT", "/resource_providers/"+t.UUID+"/"+part, newest, map[string]any{part: value, "resource_provider_generation": t.generation})
+	r := request("PUT", "/resource_providers/"+t.UUID+"/"+part, newest, map[string]any{
+		part: value, "resource_provider_generation": t.generation,
+	})
 	t.generation++
 	return r
 }
@@ -417,7 +426,8 @@ func (p *planner) refused(consumer *cloud.Consumer) string {
 			case !inventory.Admits(n):
 				return fmt.Sprintf("its %d of %s of %s are not in the units of the inventory", n, class, t.Name)
 			case !inventory.Fits(used, n):
-				return fmt.Sprintf("its %d of %s of %s exceed what is free, %d", n, class, t.Name, max(0, inventory.Capacity()-used))
+				return fmt.Sprintf("its %d of %s of %s exceed what is free, %d", n, class, t.Name,
+					max(0, inventory.Capacity()-used))
 			}
 		}
 	}
@@ -434,7 +444,9 @@ func (p *planner) claim(consumer *cloud.Consumer) {
 			p.used[inventoryKey{provider, class}] += n
 		}
 	}
-	body := map[string]any{"allocations": allocations, "project_id": consumer.Project, "user_id": consumer.User, "consumer_generation": nil}
+	body := map[string]any{
+		"allocations": allocations, "project_id": consumer.Project, "user_id": consumer.User, "consumer_generation": nil,
+	}
 	version := withoutTypes
 	if consumer.Type != "" {
 		version, body["consumer_type"] = newest, consumer.Type

@@ -118,8 +118,10 @@ func draw(t *rapid.T) *cloud.Placement {
 	}
 	for i := range rapid.IntRange(0, 6).Draw(t, "consumers") {
 		c := cloud.Consumer{
-			UUID: cloudtest.UUID(fmt.Sprint("consumer ", i)), Generation: 1, Project: rapid.SampledFrom([]string{"p1", "p2"}).Draw(t, "project"), User: "u1",
-			Type: rapid.SampledFrom([]string{"", "INSTANCE", "MIGRATION"}).Draw(t, "type"), Allocations: map[string]map[string]int64{},
+			UUID: cloudtest.UUID(fmt.Sprint("consumer ", i)), Generation: 1,
+			Project: rapid.SampledFrom([]string{"p1", "p2"}).Draw(t, "project"), User: "u1",
+			Type:        rapid.SampledFrom([]string{"", "INSTANCE", "MIGRATION"}).Draw(t, "type"),
+			Allocations: map[string]map[string]int64{},
 		}
 		for k := range p.Providers {
 			provider := &p.Providers[k]
@@ -186,23 +188,30 @@ func nested() *cloud.Placement {
 		return cloud.Inventory{Total: total, MinUnit: 1, MaxUnit: total, StepSize: 1, AllocationRatio: 1.1}
 	}
 	server := func(name, kind string, vcpu, license int64) cloud.Consumer {
-		return cloud.Consumer{UUID: cloudtest.UUID(name), Generation: 3, Project: "p1", User: "u1", Type: kind, Allocations: map[string]map[string]int64{
-			host: {"VCPU": vcpu}, nic: {"CUSTOM_LICENSE": license},
-		}}
+		return cloud.Consumer{
+			UUID: cloudtest.UUID(name), Generation: 3, Project: "p1", User: "u1", Type: kind,
+			Allocations: map[string]map[string]int64{
+				host: {"VCPU": vcpu}, nic: {"CUSTOM_LICENSE": license},
+			},
+		}
 	}
 	p := &cloud.Placement{
 		Classes: []string{"CUSTOM_LICENSE", "CUSTOM_UNUSED", "VCPU"}, Traits: []string{"CUSTOM_GOLD", "HW_CPU_X86_VMX"},
 		Providers: []cloud.Provider{
 			{
-				UUID: host, Name: "cn1", Root: host, Generation: 40, Inventories: map[string]cloud.Inventory{"VCPU": stock(4)}, Usages: map[string]int64{"VCPU": 9},
+				UUID: host, Name: "cn1", Root: host, Generation: 40, Inventories: map[string]cloud.Inventory{"VCPU": stock(4)},
+				Usages: map[string]int64{"VCPU": 9},
 				Traits: []string{"CUSTOM_GOLD", "HW_CPU_X86_VMX"}, Aggregates: []string{cloudtest.UUID("zone")},
 			},
 			{
-				UUID: nic, Name: "cn1:eth0", Parent: host, Root: host, Generation: 7, Inventories: map[string]cloud.Inventory{"CUSTOM_LICENSE": stock(10)},
-				Usages: map[string]int64{"CUSTOM_LICENSE": 3},
+				UUID: nic, Name: "cn1:eth0", Parent: host, Root: host, Generation: 7,
+				Inventories: map[string]cloud.Inventory{"CUSTOM_LICENSE": stock(10)},
+				Usages:      map[string]int64{"CUSTOM_LICENSE": 3},
 			},
 		},
-		Consumers: []cloud.Consumer{server("big", "INSTANCE", 7, 1), server("small", "MIGRATION", 1, 1), server("old", "", 1, 1)},
+		Consumers: []cloud.Consumer{
+			server("big", "INSTANCE", 7, 1), server("small", "MIGRATION", 1, 1), server("old", "", 1, 1),
+		},
 	}
 	p.Sort()
 	return p
@@ -222,7 +231,10 @@ func TestInterruptedAtEachRequest(t *testing.T) {
 	for _, s := range plan.Stages {
 		stages = append(stages, fmt.Sprintf("%d %s", len(s.Requests), s.Name))
 	}
-	want := []string{"3 resource classes and traits", "1 providers at depth 0", "1 providers at depth 1", "2 inventories", "1 traits", "1 aggregates", "3 allocations", "1 capacities"}
+	want := []string{
+		"3 resource classes and traits", "1 providers at depth 0", "1 providers at depth 1", "2 inventories", "1 traits",
+		"1 aggregates", "3 allocations", "1 capacities",
+	}
 	if diff := cmp.Diff(want, stages); diff != "" {
 		t.Errorf("stages (-want +got):\n%s", diff)
 	}
@@ -258,23 +270,29 @@ func TestConflicts(t *testing.T) {
 			*p = cloud.Placement{Providers: []cloud.Provider{{UUID: cloudtest.UUID("x"), Name: "x", Root: cloudtest.UUID("x")}}}
 		}, nil, 3},
 		"NameTaken": {func(p *cloud.Placement) {
-			*p = cloud.Placement{Providers: []cloud.Provider{{UUID: cloudtest.UUID("x"), Name: "cn1", Root: cloudtest.UUID("x")}}}
+			*p = cloud.Placement{
+				Providers: []cloud.Provider{{UUID: cloudtest.UUID("x"), Name: "cn1", Root: cloudtest.UUID("x")}},
+			}
 		}, []string{
-			"provider cn1: the service has another provider of this name, " + cloudtest.UUID("x"), "provider cn1:eth0: its parent cn1 is not as in the file",
+			"provider cn1: the service has another provider of this name, " + cloudtest.UUID("x"),
+			"provider cn1:eth0: its parent cn1 is not as in the file",
 			"consumer: the provider cn1 or its inventories are not as in the file",
-			"consumer: the provider cn1 or its inventories are not as in the file", "consumer: the provider cn1 or its inventories are not as in the file",
+			"consumer: the provider cn1 or its inventories are not as in the file",
+			"consumer: the provider cn1 or its inventories are not as in the file",
 		}, 0},
 		"Renamed": {func(p *cloud.Placement) { p.Consumers, p.Provider(nic).Name = nil, "cn1:eth1" }, []string{
 			"provider cn1:eth0: the service has it with the name cn1:eth1",
 			"consumer: the provider cn1:eth0 or its inventories are not as in the file",
-			"consumer: the provider cn1:eth0 or its inventories are not as in the file", "consumer: its 7 of VCPU of cn1 are not in the units of the inventory",
+			"consumer: the provider cn1:eth0 or its inventories are not as in the file",
+			"consumer: its 7 of VCPU of cn1 are not in the units of the inventory",
 		}, 0},
 		"Moved": {func(p *cloud.Placement) {
 			p.Consumers, p.Provider(nic).Parent, p.Provider(nic).Root = p.Consumers[:0], "", nic
 		}, []string{
 			"provider cn1:eth0: its parent is none, and in the file " + host,
 			"consumer: the provider cn1:eth0 or its inventories are not as in the file",
-			"consumer: the provider cn1:eth0 or its inventories are not as in the file", "consumer: its 7 of VCPU of cn1 are not in the units of the inventory",
+			"consumer: the provider cn1:eth0 or its inventories are not as in the file",
+			"consumer: its 7 of VCPU of cn1 are not in the units of the inventory",
 		}, 0},
 		"OtherInventory": {func(p *cloud.Placement) {
 			i := p.Provider(host).Inventories["VCPU"]
@@ -295,16 +313,26 @@ func TestConflicts(t *testing.T) {
 		"OtherTraits": {func(p *cloud.Placement) { p.Provider(host).Traits = []string{"CUSTOM_GOLD"} }, []string{
 			"traits cn1: the service has CUSTOM_GOLD, and the file CUSTOM_GOLD, HW_CPU_X86_VMX",
 		}, 0},
-		"MoreAggregates": {func(p *cloud.Placement) { p.Provider(nic).Aggregates = []string{cloudtest.UUID("zone")} }, []string{
-			"aggregates cn1:eth0: the service has " + cloudtest.UUID("zone") + ", and the file none",
-		}, 0},
-		"OtherProject":    {func(p *cloud.Placement) { p.Consumers[0].Project = "p2" }, []string{"consumer: the service has it as"}, 0},
-		"OtherAllocation": {func(p *cloud.Placement) { delete(p.Consumers[0].Allocations, nic) }, []string{"consumer: the service has other allocations of it"}, 0},
+		"MoreAggregates": {
+			func(p *cloud.Placement) { p.Provider(nic).Aggregates = []string{cloudtest.UUID("zone")} }, []string{
+				"aggregates cn1:eth0: the service has " + cloudtest.UUID("zone") + ", and the file none",
+			}, 0,
+		},
+		"OtherProject": {
+			func(p *cloud.Placement) { p.Consumers[0].Project = "p2" }, []string{"consumer: the service has it as"}, 0,
+		},
+		"OtherAllocation": {
+			func(p *cloud.Placement) { delete(p.Consumers[0].Allocations, nic) },
+			[]string{"consumer: the service has other allocations of it"},
+			0,
+		},
 		// The service has the inventories of the file already, and does not take more than they
 		// have.
 		"NoRoom": {func(p *cloud.Placement) {
 			p.Consumers = slices.DeleteFunc(p.Consumers, func(c cloud.Consumer) bool { return c.UUID != cloudtest.UUID("big") })
-		}, []string{"consumer: its 1 of VCPU of cn1 exceed what is free, 0", "consumer: its 1 of VCPU of cn1 exceed what is free, 0"}, 0},
+		}, []string{
+			"consumer: its 1 of VCPU of cn1 exceed what is free, 0", "consumer: its 1 of VCPU of cn1 exceed what is free, 0",
+		}, 0},
 		"TooBig": {func(p *cloud.Placement) {
 			p.Consumers = slices.DeleteFunc(p.Consumers, func(c cloud.Consumer) bool { return c.UUID == cloudtest.UUID("big") })
 		}, []string{"consumer: its 7 of VCPU of cn1 are not in the units of the inventory"}, 0},
@@ -341,7 +369,8 @@ func TestConflicts(t *testing.T) {
 					t.Errorf("what the service had is changed: %+v", c)
 				}
 			}
-			if again := restore.New(file, target.read(t)); len(again.Requests()) > 0 || !cmp.Equal(again.Conflicts, plan.Conflicts) {
+			if again := restore.New(file, target.read(t)); len(again.Requests()) > 0 ||
+				!cmp.Equal(again.Conflicts, plan.Conflicts) {
 				t.Errorf("a second plan has %d requests, and the conflicts %v", len(again.Requests()), again.Conflicts)
 			}
 		})
@@ -365,7 +394,8 @@ func TestOlderService(t *testing.T) {
 		got = append(got, c.What+": "+c.Reason)
 	}
 	want := []string{
-		"inventory: the service does not know the class FUTURE_GB", "traits: the service does not know the trait HW_CPU_X86_FUTURE",
+		"inventory: the service does not know the class FUTURE_GB",
+		"traits: the service does not know the trait HW_CPU_X86_FUTURE",
 		"consumer: the service does not know the class FUTURE_GB",
 	}
 	if diff := cmp.Diff(want, got); diff != "" || plan.Creates.Consumers != 2 {
@@ -384,21 +414,27 @@ func TestCheck(t *testing.T) {
 	host, nic := cloudtest.UUID("cn1"), cloudtest.UUID("cn1:eth0")
 	big := func(p *cloud.Placement) map[string]map[string]int64 { return p.Consumers[0].Allocations }
 	for want, change := range map[string]func(p *cloud.Placement){
-		"has no UUID":                  func(p *cloud.Placement) { p.Providers[0].UUID = "x" },
-		"is there twice":               func(p *cloud.Placement) { p.Providers = append(p.Providers, p.Providers[0]) },
-		"have the same name":           func(p *cloud.Placement) { p.Provider(nic).Name = "cn1" },
-		"empty or too long":            func(p *cloud.Placement) { p.Provider(nic).Name = "" },
-		"which is not there":           func(p *cloud.Placement) { p.Provider(nic).Parent = cloudtest.UUID("x") },
-		"is below itself":              func(p *cloud.Placement) { p.Provider(host).Parent = nic },
-		"and its parents lead to":      func(p *cloud.Placement) { p.Provider(nic).Root = nic },
-		"an inventory of VCPU that":    func(p *cloud.Placement) { p.Provider(host).Inventories["VCPU"] = cloud.Inventory{} },
-		"which is no name of a class":  func(p *cloud.Placement) { p.Provider(host).Inventories["cpu"] = p.Provider(host).Inventories["VCPU"] },
-		"which is no name of a trait":  func(p *cloud.Placement) { p.Provider(host).Traits = []string{"gold"} },
-		"has a trait twice":            func(p *cloud.Placement) { p.Provider(host).Traits = []string{"CUSTOM_GOLD", "CUSTOM_GOLD"} },
-		"which is no UUID":             func(p *cloud.Placement) { p.Provider(host).Aggregates = []string{"zone"} },
-		"has no allocations":           func(p *cloud.Placement) { p.Consumers[0].Allocations = nil },
-		"an allocation of nothing":     func(p *cloud.Placement) { big(p)[nic] = nil },
-		"an allocation of provider":    func(p *cloud.Placement) { big(p)[cloudtest.UUID("x")] = map[string]int64{"VCPU": 1} },
+		"has no UUID":               func(p *cloud.Placement) { p.Providers[0].UUID = "x" },
+		"is there twice":            func(p *cloud.Placement) { p.Providers = append(p.Providers, p.Providers[0]) },
+		"have the same name":        func(p *cloud.Placement) { p.Provider(nic).Name = "cn1" },
+		"empty or too long":         func(p *cloud.Placement) { p.Provider(nic).Name = "" },
+		"which is not there":        func(p *cloud.Placement) { p.Provider(nic).Parent = cloudtest.UUID("x") },
+		"is below itself":           func(p *cloud.Placement) { p.Provider(host).Parent = nic },
+		"and its parents lead to":   func(p *cloud.Placement) { p.Provider(nic).Root = nic },
+		"an inventory of VCPU that": func(p *cloud.Placement) { p.Provider(host).Inventories["VCPU"] = cloud.Inventory{} },
+		"which is no name of a class": func(p *cloud.Placement) {
+			p.Provider(host).Inventories["cpu"] = p.Provider(host).Inventories["VCPU"]
+		},
+		"which is no name of a trait": func(p *cloud.Placement) { p.Provider(host).Traits = []string{"gold"} },
+		"has a trait twice": func(p *cloud.Placement) {
+			p.Provider(host).Traits = []string{"CUSTOM_GOLD", "CUSTOM_GOLD"}
+		},
+		"which is no UUID":         func(p *cloud.Placement) { p.Provider(host).Aggregates = []string{"zone"} },
+		"has no allocations":       func(p *cloud.Placement) { p.Consumers[0].Allocations = nil },
+		"an allocation of nothing": func(p *cloud.Placement) { big(p)[nic] = nil },
+		"an allocation of provider": func(p *cloud.Placement) {
+			big(p)[cloudtest.UUID("x")] = map[string]int64{"VCPU": 1}
+		},
 		"which has no inventory of it": func(p *cloud.Placement) { big(p)[nic]["VCPU"] = 1 },
 		"has 0 of VCPU of provider":    func(p *cloud.Placement) { big(p)[host]["VCPU"] = 0 },
 		"consumers have 9 of it":       func(p *cloud.Placement) { p.Provider(host).Usages["VCPU"] = 10 },

@@ -135,12 +135,16 @@ func (x target) bareHost() *cloud.Provider {
 	return x.anyProvider(func(p *cloud.Provider) bool {
 		h := x.HypervisorOf(p)
 		return h != nil && len(x.Children[p.UUID]) == 0 && len(p.Aggregates) == 0 && len(p.Usages) == 0 &&
-			!slices.ContainsFunc(x.Compute.Migrations, func(m cloud.Migration) bool { return m.SourceHost == h.Host || m.DestHost == h.Host })
+			!slices.ContainsFunc(x.Compute.Migrations, func(m cloud.Migration) bool {
+				return m.SourceHost == h.Host || m.DestHost == h.Host
+			})
 	})
 }
 
 func (x target) dropProvider(uuid string) bool {
-	x.Cloud.Placement.Providers = slices.DeleteFunc(x.Cloud.Placement.Providers, func(p cloud.Provider) bool { return p.UUID == uuid })
+	x.Cloud.Placement.Providers = slices.DeleteFunc(x.Cloud.Placement.Providers, func(p cloud.Provider) bool {
+		return p.UUID == uuid
+	})
 	return true
 }
 
@@ -172,7 +176,9 @@ func (x target) resizing() *cloud.Migration {
 }
 
 func (x target) dropConsumer(uuid string) bool {
-	x.Cloud.Placement.Consumers = slices.DeleteFunc(x.Cloud.Placement.Consumers, func(c cloud.Consumer) bool { return c.UUID == uuid })
+	x.Cloud.Placement.Consumers = slices.DeleteFunc(x.Cloud.Placement.Consumers, func(c cloud.Consumer) bool {
+		return c.UUID == uuid
+	})
 	return true
 }
 
@@ -200,8 +206,14 @@ func set(p *cloud.Provider, class string, change func(i *cloud.Inventory)) bool 
 
 // Faults has a fault of each kind of finding, or several.
 var Faults = []Fault{
-	{Code: audit.OrphanedAllocation, inject: func(x target) bool { return x.addConsumer(cloudtest.UUID("unknown"), "INSTANCE", x.host().UUID) }},
-	{Code: audit.OrphanedAllocation, Name: "without a type", inject: func(x target) bool { return x.addConsumer(cloudtest.UUID("unknown"), "", x.host().UUID) }},
+	{
+		Code:   audit.OrphanedAllocation,
+		inject: func(x target) bool { return x.addConsumer(cloudtest.UUID("unknown"), "INSTANCE", x.host().UUID) },
+	},
+	{
+		Code: audit.OrphanedAllocation, Name: "without a type",
+		inject: func(x target) bool { return x.addConsumer(cloudtest.UUID("unknown"), "", x.host().UUID) },
+	},
 	{Code: audit.OrphanedAllocation, Name: "of a server that was deleted", inject: func(x target) bool {
 		s := x.settledServer(x.portless)
 		if s == nil {
@@ -210,7 +222,10 @@ var Faults = []Fault{
 		x.Compute.Servers = slices.DeleteFunc(x.Compute.Servers, func(o cloud.Server) bool { return o.UUID == s.UUID })
 		return true
 	}},
-	{Code: audit.EndedMigrationAllocated, inject: func(x target) bool { return x.addConsumer(cloudtest.UUID("unknown"), "MIGRATION", x.host().UUID) }},
+	{
+		Code:   audit.EndedMigrationAllocated,
+		inject: func(x target) bool { return x.addConsumer(cloudtest.UUID("unknown"), "MIGRATION", x.host().UUID) },
+	},
 	{Code: audit.EndedMigrationAllocated, Name: "with its record", inject: func(x target) bool {
 		m, s := x.resizing(), (*index.Server)(nil)
 		if m == nil {
@@ -393,7 +408,9 @@ var Faults = []Fault{
 	{Code: audit.EvacuationSourceAllocated, Also: audit.HostWithoutService, inject: func(x target) bool {
 		for _, m := range x.Compute.Migrations {
 			if m.Type == "evacuation" && x.Hypervisors[m.SourceHost] != nil {
-				x.Compute.Services = slices.DeleteFunc(x.Compute.Services, func(s cloud.Service) bool { return s.Host == m.SourceHost })
+				x.Compute.Services = slices.DeleteFunc(x.Compute.Services, func(s cloud.Service) bool {
+					return s.Host == m.SourceHost
+				})
 				return true
 			}
 		}
@@ -417,7 +434,8 @@ var Faults = []Fault{
 		if m == nil || !x.portless(x.Servers[m.Server]) {
 			m = nil
 			for i := range x.Compute.Migrations {
-				if migration := &x.Compute.Migrations[i]; migration.Status == "finished" && x.portless(x.Servers[migration.Server]) {
+				if migration := &x.Compute.Migrations[i]; migration.Status == "finished" &&
+					x.portless(x.Servers[migration.Server]) {
 					m = migration
 				}
 			}
@@ -486,7 +504,8 @@ var Faults = []Fault{
 	}},
 	{Code: audit.KeyOfUnboundPort, Name: "of no server", inject: func(x target) bool {
 		x.Network.Ports = append(x.Network.Ports, cloud.Port{
-			UUID: cloudtest.UUID("detached"), Name: "detached", Network: cloudtest.UUID("network"), Project: cloudtest.Project, Status: "DOWN", AdminUp: true,
+			UUID: cloudtest.UUID("detached"), Name: "detached", Network: cloudtest.UUID("network"), Project: cloudtest.Project,
+			Status: "DOWN", AdminUp: true,
 			VNIC: "normal", VIF: "unbound", Allocation: map[string]string{"": x.host().UUID},
 		})
 		return true
@@ -570,7 +589,9 @@ var Faults = []Fault{
 			return false
 		}
 		p.Request.Groups[0].Required = []string{guarantee.PhysicalNetworkTrait("net1"), "HW_CPU_X86_AVX"}
-		return x.anyProvider(func(p *cloud.Provider) bool { return slices.Contains(p.Traits, guarantee.PhysicalNetworkTrait("net1")) }) != nil
+		return x.anyProvider(func(p *cloud.Provider) bool {
+			return slices.Contains(p.Traits, guarantee.PhysicalNetworkTrait("net1"))
+		}) != nil
 	}},
 	{Code: audit.KeyNotAllocated, inject: func(x target) bool {
 		p := x.guaranteedPort(func(p *cloud.Port) bool { return groups(p) && len(p.Request.Groups) == 1 })
@@ -653,9 +674,11 @@ var Faults = []Fault{
 	}},
 	{Code: audit.AgentHostUnknown, inject: func(x target) bool {
 		x.Network.Agents = append(x.Network.Agents, cloud.Agent{
-			UUID: cloudtest.UUID("agent of nowhere"), Type: guarantee.OpenVSwitch.AgentType, Binary: guarantee.OpenVSwitch.Binary, Host: "cn1.example.com", Alive: true,
+			UUID: cloudtest.UUID("agent of nowhere"), Type: guarantee.OpenVSwitch.AgentType,
+			Binary: guarantee.OpenVSwitch.Binary, Host: "cn1.example.com", Alive: true,
 			Configurations: map[string]any{
-				"resource_provider_bandwidths": map[string]any{"br0": map[string]any{"egress": 1.0}}, "bridge_mappings": map[string]any{"net0": "br0"},
+				"resource_provider_bandwidths": map[string]any{"br0": map[string]any{"egress": 1.0}},
+				"bridge_mappings":              map[string]any{"net0": "br0"},
 			},
 		})
 		return true
@@ -819,7 +842,9 @@ var Faults = []Fault{
 		if p == nil {
 			return false
 		}
-		x.Compute.Hypervisors = slices.DeleteFunc(x.Compute.Hypervisors, func(h cloud.Hypervisor) bool { return h.UUID == p.UUID })
+		x.Compute.Hypervisors = slices.DeleteFunc(x.Compute.Hypervisors, func(h cloud.Hypervisor) bool {
+			return h.UUID == p.UUID
+		})
 		return true
 	}},
 	{Code: audit.HostWithoutService, inject: func(x target) bool {
@@ -833,7 +858,9 @@ var Faults = []Fault{
 	}},
 	{Code: audit.NamesAlike, inject: func(x target) bool {
 		id := cloudtest.UUID("again")
-		x.Cloud.Placement.Providers = append(x.Cloud.Placement.Providers, cloud.Provider{UUID: id, Root: id, Name: strings.ToUpper(x.host().Name) + ".example.com"})
+		x.Cloud.Placement.Providers = append(x.Cloud.Placement.Providers, cloud.Provider{
+			UUID: id, Root: id, Name: strings.ToUpper(x.host().Name) + ".example.com",
+		})
 		x.Cloud.Placement.Sort()
 		return true
 	}},
@@ -860,7 +887,8 @@ var Faults = []Fault{
 			p.Traits = append(p.Traits, index.OwnerNova)
 			slices.Sort(p.Traits)
 		}
-		x.Cloud.Placement.Traits = slices.Compact(slices.Sorted(slices.Values(append(x.Cloud.Placement.Traits, index.OwnerNova))))
+		x.Cloud.Placement.Traits = slices.Compact(slices.Sorted(slices.Values(append(x.Cloud.Placement.Traits,
+			index.OwnerNova))))
 		p := x.host()
 		p.Traits = without(p.Traits, index.OwnerNova)
 		return true
@@ -910,7 +938,10 @@ var Faults = []Fault{
 		}
 		return false
 	}},
-	{Code: audit.SharingWithoutAggregate, inject: func(x target) bool { x.ByName["nfs"].Aggregates = []string{}; return true }},
+	{
+		Code:   audit.SharingWithoutAggregate,
+		inject: func(x target) bool { x.ByName["nfs"].Aggregates = []string{}; return true },
+	},
 	{Code: audit.SharingAggregateEmpty, inject: func(x target) bool {
 		x.ByName["nfs"].Aggregates = []string{cloudtest.UUID("unknown aggregate")}
 		return true
@@ -949,7 +980,9 @@ var Faults = []Fault{
 		return p != nil && set(p, "VCPU", func(i *cloud.Inventory) { i.Reserved = i.Total + 1 })
 	}},
 	{Code: audit.UnknownClass, inject: func(x target) bool {
-		x.host().Inventories["CUSTOM_NONE"] = cloud.Inventory{Total: 1, MinUnit: 1, MaxUnit: 1, StepSize: 1, AllocationRatio: 1}
+		x.host().Inventories["CUSTOM_NONE"] = cloud.Inventory{
+			Total: 1, MinUnit: 1, MaxUnit: 1, StepSize: 1, AllocationRatio: 1,
+		}
 		return true
 	}},
 	{Code: audit.UnknownTrait, inject: func(x target) bool {

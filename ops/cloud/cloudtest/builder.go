@@ -42,7 +42,9 @@ func UUID(name string) string {
 func (b *Builder) Host(name, sharing string) {
 	id := UUID("host " + name)
 	b.Compute.Hypervisors = append(b.Compute.Hypervisors, cloud.Hypervisor{UUID: id, Hostname: name, Host: name})
-	b.Compute.Services = append(b.Compute.Services, cloud.Service{ID: UUID("service " + name), Binary: "nova-compute", Host: name, Zone: "nova", Status: "enabled", State: "up"})
+	b.Compute.Services = append(b.Compute.Services, cloud.Service{
+		ID: UUID("service " + name), Binary: "nova-compute", Host: name, Zone: "nova", Status: "enabled", State: "up",
+	})
 	p := cloud.Provider{
 		UUID: id, Name: name, Root: id, Traits: []string{"COMPUTE_NODE", "HW_CPU_X86_AVX"},
 		Inventories: map[string]cloud.Inventory{"VCPU": stock(64, 4), "MEMORY_MB": stock(1<<17, 1)},
@@ -59,7 +61,8 @@ func (b *Builder) Host(name, sharing string) {
 func (b *Builder) Sharing(name string) {
 	id := UUID("provider " + name)
 	b.Placement.Providers = append(b.Placement.Providers, cloud.Provider{
-		UUID: id, Name: name, Root: id, Traits: []string{"MISC_SHARES_VIA_AGGREGATE"}, Aggregates: []string{UUID("sharing " + name)},
+		UUID: id, Name: name, Root: id, Traits: []string{"MISC_SHARES_VIA_AGGREGATE"},
+		Aggregates:  []string{UUID("sharing " + name)},
 		Inventories: map[string]cloud.Inventory{"DISK_GB": stock(100000, 1)},
 	})
 }
@@ -81,7 +84,9 @@ func (b *Builder) Agent(host string, d guarantee.Driver, packets int64, nets ...
 	}
 	c := map[string]any{
 		"resource_provider_bandwidths": bandwidths, "resource_provider_hypervisors": hypervisors,
-		"resource_provider_inventory_defaults": map[string]any{"allocation_ratio": 1.0, "min_unit": 1.0, "step_size": 1.0, "reserved": 0.0},
+		"resource_provider_inventory_defaults": map[string]any{
+			"allocation_ratio": 1.0, "min_unit": 1.0, "step_size": 1.0, "reserved": 0.0,
+		},
 	}
 	if d.Name == guarantee.SRIOV.Name {
 		c["device_mappings"] = nics
@@ -89,7 +94,9 @@ func (b *Builder) Agent(host string, d guarantee.Driver, packets int64, nets ...
 		c["bridge_mappings"] = bridges
 	}
 	if packets > 0 {
-		c["resource_provider_packet_processing_without_direction"] = map[string]any{host: map[string]any{"any": float64(packets)}}
+		c["resource_provider_packet_processing_without_direction"] = map[string]any{
+			host: map[string]any{"any": float64(packets)},
+		}
 	}
 	synced := true
 	b.Network.Agents = append(b.Network.Agents, cloud.Agent{
@@ -101,7 +108,9 @@ func (b *Builder) Agent(host string, d guarantee.Driver, packets int64, nets ...
 	for _, t := range d.VNICTypes {
 		vnics = append(vnics, guarantee.VNICTypeTrait(t))
 	}
-	agent := cloud.Provider{UUID: own.UUID().String(), Name: own.String(), Parent: UUID("host " + host), Root: UUID("host " + host)}
+	agent := cloud.Provider{
+		UUID: own.UUID().String(), Name: own.String(), Parent: UUID("host " + host), Root: UUID("host " + host),
+	}
 	if packets > 0 {
 		agent.Inventories = map[string]cloud.Inventory{guarantee.PacketRate: endless(packets)}
 		agent.Traits = slices.Clone(vnics)
@@ -111,8 +120,11 @@ func (b *Builder) Agent(host string, d guarantee.Driver, packets int64, nets ...
 		n := own
 		n.Device = Device(d, net)
 		b.Placement.Providers = append(b.Placement.Providers, cloud.Provider{
-			UUID: n.UUID().String(), Name: n.String(), Parent: agent.UUID, Root: agent.Root, Traits: append(slices.Clone(vnics), guarantee.PhysicalNetworkTrait(net)),
-			Inventories: map[string]cloud.Inventory{guarantee.EgressBandwidth: endless(10000000), guarantee.IngressBandwidth: endless(10000000)},
+			UUID: n.UUID().String(), Name: n.String(), Parent: agent.UUID, Root: agent.Root,
+			Traits: append(slices.Clone(vnics), guarantee.PhysicalNetworkTrait(net)),
+			Inventories: map[string]cloud.Inventory{
+				guarantee.EgressBandwidth: endless(10000000), guarantee.IngressBandwidth: endless(10000000),
+			},
 		})
 	}
 }
@@ -157,7 +169,8 @@ func (b *Builder) allocate(uuid, kind, host string) {
 	for i := range b.Placement.Providers {
 		if p := &b.Placement.Providers[i]; p.UUID == root && len(p.Aggregates) > 0 {
 			for _, provider := range b.Placement.Providers {
-				if slices.Contains(provider.Traits, "MISC_SHARES_VIA_AGGREGATE") && slices.Contains(p.Aggregates, provider.Aggregates[0]) {
+				if slices.Contains(provider.Traits, "MISC_SHARES_VIA_AGGREGATE") &&
+					slices.Contains(p.Aggregates, provider.Aggregates[0]) {
 					disk = provider.UUID
 				}
 			}
@@ -167,7 +180,9 @@ func (b *Builder) allocate(uuid, kind, host string) {
 		amounts[disk] = map[string]int64{}
 	}
 	amounts[disk]["DISK_GB"] = FlavorSmall.Disk
-	b.Placement.Consumers = append(b.Placement.Consumers, cloud.Consumer{UUID: uuid, Generation: 1, Project: Project, User: User, Type: kind, Allocations: amounts})
+	b.Placement.Consumers = append(b.Placement.Consumers, cloud.Consumer{
+		UUID: uuid, Generation: 1, Project: Project, User: User, Type: kind, Allocations: amounts,
+	})
 }
 
 // Add adds what a consumer has of a provider.
@@ -192,7 +207,8 @@ func (b *Builder) Port(name, server, net string, d guarantee.Driver, kbps, packe
 	s := b.At(server)
 	n := guarantee.Name{Driver: d, Hypervisor: s.Host, Device: Device(d, net)}
 	p := cloud.Port{
-		UUID: UUID("port " + name), Name: name, Network: UUID("network " + net), Device: s.UUID, Owner: "compute:nova", Project: Project, Status: "ACTIVE", AdminUp: true,
+		UUID: UUID("port " + name), Name: name, Network: UUID("network " + net), Device: s.UUID, Owner: "compute:nova",
+		Project: Project, Status: "ACTIVE", AdminUp: true,
 		Host: s.Host, VNIC: "normal", VIF: d.VIFTypes[0],
 	}
 	if d.Name == guarantee.SRIOV.Name {
@@ -213,7 +229,10 @@ func (b *Builder) Port(name, server, net string, d guarantee.Driver, kbps, packe
 	b.Add(s.UUID, n.UUID().String(), bandwidth.Resources)
 	if packets > 0 && groups {
 		agent := guarantee.Name{Driver: d, Hypervisor: s.Host}.UUID().String()
-		g := cloud.PortGroup{ID: UUID("packets of " + name), Required: bandwidth.Required[1:], Resources: map[string]int64{guarantee.PacketRate: packets}}
+		g := cloud.PortGroup{
+			ID: UUID("packets of " + name), Required: bandwidth.Required[1:],
+			Resources: map[string]int64{guarantee.PacketRate: packets},
+		}
 		p.Request.Groups = append(p.Request.Groups, g)
 		p.Request.SameSubtree = append(p.Request.SameSubtree, g.ID)
 		p.Allocation[g.ID] = agent
@@ -226,7 +245,8 @@ func (b *Builder) Port(name, server, net string, d guarantee.Driver, kbps, packe
 func (b *Builder) Plain(name, server string) {
 	s := b.At(server)
 	b.Network.Ports = append(b.Network.Ports, cloud.Port{
-		UUID: UUID("port " + name), Name: name, Network: UUID("network"), Device: s.UUID, Owner: "compute:nova", Project: Project, Status: "ACTIVE", AdminUp: true,
+		UUID: UUID("port " + name), Name: name, Network: UUID("network"), Device: s.UUID, Owner: "compute:nova",
+		Project: Project, Status: "ACTIVE", AdminUp: true,
 		Host: s.Host, VNIC: "normal", VIF: "ovs",
 	})
 }
@@ -262,7 +282,8 @@ func (b *Builder) move(s *cloud.Server, kind, status, from, to string) {
 func (b *Builder) Evacuated(server, from string) {
 	s := b.At(server)
 	b.Compute.Migrations = append(b.Compute.Migrations, cloud.Migration{
-		UUID: UUID("migration of " + server), Server: s.UUID, Status: "done", Type: "evacuation", SourceHost: from, SourceNode: from, DestHost: s.Host, DestNode: s.Host,
+		UUID: UUID("migration of " + server), Server: s.UUID, Status: "done", Type: "evacuation", SourceHost: from,
+		SourceNode: from, DestHost: s.Host, DestNode: s.Host,
 	})
 	b.Add(s.UUID, UUID("host "+from), map[string]int64{"VCPU": FlavorSmall.VCPUs, "MEMORY_MB": FlavorSmall.RAM})
 }
@@ -271,7 +292,9 @@ func (b *Builder) Evacuated(server, from string) {
 func (b *Builder) Offloaded(server string) {
 	s := b.At(server)
 	s.Status, s.Host, s.Node = "SHELVED_OFFLOADED", "", ""
-	b.Placement.Consumers = slices.DeleteFunc(b.Placement.Consumers, func(c cloud.Consumer) bool { return c.UUID == s.UUID })
+	b.Placement.Consumers = slices.DeleteFunc(b.Placement.Consumers, func(c cloud.Consumer) bool {
+		return c.UUID == s.UUID
+	})
 	for i := range b.Network.Ports {
 		if p := &b.Network.Ports[i]; p.Device == s.UUID {
 			p.Host, p.VIF, p.Status, p.Allocation = "", "unbound", "DOWN", nil
@@ -302,7 +325,9 @@ func (b *Builder) Disable(host string) {
 // Aggregate adds a host aggregate, with its mirror in placement.
 func (b *Builder) Aggregate(name string, hosts ...string) {
 	id := UUID("aggregate " + name)
-	b.Compute.Aggregates = append(b.Compute.Aggregates, cloud.Aggregate{ID: int64(len(b.Compute.Aggregates) + 1), UUID: id, Name: name, Hosts: hosts, Metadata: map[string]string{}})
+	b.Compute.Aggregates = append(b.Compute.Aggregates, cloud.Aggregate{
+		ID: int64(len(b.Compute.Aggregates) + 1), UUID: id, Name: name, Hosts: hosts, Metadata: map[string]string{},
+	})
 	for i := range b.Placement.Providers {
 		if p := &b.Placement.Providers[i]; slices.Contains(hosts, p.Name) {
 			p.Aggregates = append(p.Aggregates, id)

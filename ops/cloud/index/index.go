@@ -76,7 +76,8 @@ func New(c *cloud.Cloud) *Index {
 		ByUUID: map[string]*cloud.Provider{}, ByName: map[string]*cloud.Provider{}, Children: map[string][]*cloud.Provider{},
 		Consumers: map[string]*cloud.Consumer{}, Allocated: map[string]map[string]int64{},
 		Servers: map[string]*Server{}, Migrations: map[string]*cloud.Migration{}, Moves: map[string][]*cloud.Migration{},
-		Hypervisors: map[string][]*cloud.Hypervisor{}, nodeByUUID: map[string]*cloud.Hypervisor{}, NodeByName: map[string]*cloud.Hypervisor{}, Services: map[string]*cloud.Service{},
+		Hypervisors: map[string][]*cloud.Hypervisor{}, nodeByUUID: map[string]*cloud.Hypervisor{},
+		NodeByName: map[string]*cloud.Hypervisor{}, Services: map[string]*cloud.Service{},
 		Ports: map[string]*cloud.Port{}, PortsOf: map[string][]*cloud.Port{},
 		Reported: map[string]*ReportedProvider{}, opaque: map[opaque]bool{},
 	}

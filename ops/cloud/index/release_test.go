@@ -23,7 +23,12 @@ func TestRelease(t *testing.T) {
 		{"2.95", cloud.Provider{}, request.Antelope, true},
 		{"2.96", cloud.Provider{}, request.Caracal, true},
 		{"2.96", cloud.Provider{Traits: []string{"COMPUTE_SECURITY_TPM_2_0"}}, request.Caracal, true},
-		{"2.96", cloud.Provider{Traits: []string{"COMPUTE_SECURITY_TPM_2_0", "COMPUTE_SECURITY_TPM_TIS"}}, request.Dalmatian, true},
+		{
+			"2.96",
+			cloud.Provider{Traits: []string{"COMPUTE_SECURITY_TPM_2_0", "COMPUTE_SECURITY_TPM_TIS"}},
+			request.Dalmatian,
+			true,
+		},
 		{"2.100", cloud.Provider{}, request.Epoxy, true},
 		{"2.100", cloud.Provider{Inventories: encryption}, request.Epoxy, true},
 		{"2.100", cloud.Provider{Inventories: encryption, Parent: "root"}, request.Flamingo, true},
@@ -34,7 +39,9 @@ func TestRelease(t *testing.T) {
 		{"", cloud.Provider{}, request.Zed, false},
 		{"two", cloud.Provider{Traits: []string{"COMPUTE_SOUND_MODEL_USB"}}, request.Epoxy, false},
 	} {
-		c := &cloud.Cloud{Placement: &cloud.Placement{Providers: []cloud.Provider{tc.provider}}, Compute: &cloud.Compute{Version: tc.version}}
+		c := &cloud.Cloud{
+			Placement: &cloud.Placement{Providers: []cloud.Provider{tc.provider}}, Compute: &cloud.Compute{Version: tc.version},
+		}
 		if got, known := index.Release(c); got != tc.want || known != tc.known {
 			t.Errorf("the release of %q with %v is %s, %v, want %s, %v", tc.version, tc.provider, got, known, tc.want, tc.known)
 		}

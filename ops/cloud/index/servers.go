@@ -56,9 +56,10 @@ func (x *Index) addPlacement(s *Server) {
 	})
 	s.flavorDifference = sync.OnceValue(func() FlavorDifference { return x.compareFlavor(s) })
 	s.Moves = x.Moves[s.UUID]
-	s.Busy = s.Task != "" || !slices.Contains(settledStates, s.Status) || slices.ContainsFunc(s.Moves, func(m *cloud.Migration) bool {
-		return !slices.Contains(idleMoves, m.Status)
-	})
+	s.Busy = s.Task != "" || !slices.Contains(settledStates, s.Status) ||
+		slices.ContainsFunc(s.Moves, func(m *cloud.Migration) bool {
+			return !slices.Contains(idleMoves, m.Status)
+		})
 	if s.Host != "" {
 		s.Root = x.HostRoot(s.Host, s.Node)
 	}
@@ -87,7 +88,8 @@ func (x *Index) SourceRoot(m *cloud.Migration) *cloud.Provider {
 // there until the host returns.
 func (x *Index) EvacuationSources(s *Server) (trees []string) {
 	for _, m := range s.Moves {
-		if root := x.SourceRoot(m); m.Type == "evacuation" && root != nil && m.Status != "error" && !slices.Contains(EndedMoves, m.Status) {
+		if root := x.SourceRoot(m); m.Type == "evacuation" && root != nil && m.Status != "error" &&
+			!slices.Contains(EndedMoves, m.Status) {
 			trees = append(trees, root.UUID)
 		}
 	}
@@ -128,7 +130,8 @@ func (x *Index) IsAccelerator(s *Server, provider, class string) bool {
 	case s.Flavor.Specs["accel:device_profile"] == "", slices.Contains(p.Traits, OwnerNova), p.Parent == "":
 		return false
 	}
-	return slices.Contains(acceleratorClasses, class) && !slices.ContainsFunc(s.flavorRequest().Amounts, func(requested map[string]int64) bool { return requested[class] > 0 })
+	return slices.Contains(acceleratorClasses, class) &&
+		!slices.ContainsFunc(s.flavorRequest().Amounts, func(requested map[string]int64) bool { return requested[class] > 0 })
 }
 
 // A FlavorRequest is what the flavor of a server requests, in each of the forms that Nova sends.
@@ -172,7 +175,9 @@ func (s *Server) flavorQueries(settings request.Settings) (ways []placement.Quer
 	}
 	// Where the properties of images were not read, dedicated CPUs of an image are a form of their
 	// own.
-	spec := request.Spec{Flavor: f, Image: extraspecs.Image{ID: s.Image, Properties: s.ImageProperties}, FromVolume: s.Image == ""}
+	spec := request.Spec{
+		Flavor: f, Image: extraspecs.Image{ID: s.Image, Properties: s.ImageProperties}, FromVolume: s.Image == "",
+	}
 	q, err := request.New(spec, settings, nil)
 	if err != nil {
 		return nil, fmt.Errorf("what flavor %s requests is not known without the image: %w", s.Flavor.Name, err)
