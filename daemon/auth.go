@@ -25,7 +25,9 @@ import (
 
 // newAuthenticator returns the authenticator of a strategy, and a function that closes it. It does
 // not send requests: Keystone may be unavailable at the start.
-func newAuthenticator(cfg *config.Service, strategy string, log *slog.Logger, m *keystoneMetrics, tracer *tracing.Tracer) (auth httpapi.Authenticator, end func(), err error) {
+func newAuthenticator(
+	cfg *config.Service, strategy string, log *slog.Logger, m *keystoneMetrics, tracer *tracing.Tracer,
+) (auth httpapi.Authenticator, end func(), err error) {
 	if strategy != config.StrategyKeystone {
 		log.Warn("auth_strategy is " + strategy + ": any token is accepted without a check")
 		return httpapi.NoAuth, func() {}, nil
@@ -36,7 +38,8 @@ func newAuthenticator(cfg *config.Service, strategy string, log *slog.Logger, m 
 	if err != nil {
 		return nil, nil, fmt.Errorf("[%s]: %w", credentialsGroup(&cfg.Keystone), err)
 	}
-	if slices.Contains(cfg.Ignored, "[keystone_authtoken] memcached_servers") || slices.Contains(cfg.Ignored, "[keystone_authtoken] memcache_servers") {
+	if slices.Contains(cfg.Ignored, "[keystone_authtoken] memcached_servers") ||
+		slices.Contains(cfg.Ignored, "[keystone_authtoken] memcache_servers") {
 		log.Info("memcached_servers has no effect: checked tokens are cached in this process")
 	}
 	log.Info("tokens are checked by Keystone", "auth_url", opts.Credentials.AuthURL, "auth_type", opts.Credentials.Type)
@@ -110,8 +113,9 @@ type keystoneMetrics struct {
 // fails: nothing is sent before the first token has to be checked.
 func newKeystoneMetrics(reg prometheus.Registerer) *keystoneMetrics {
 	m := &keystoneMetrics{
-		validations: counterVec(reg, "berth_keystone_validations_total", "Requests whose caller was checked, by what came of it: accepted, refused, unavailable.", "outcome"),
-		hits:        counter(reg, "berth_keystone_cache_hits_total", "Tokens that were known from an earlier check."),
+		validations: counterVec(reg, "berth_keystone_validations_total",
+			"Requests whose caller was checked, by what came of it: accepted, refused, unavailable.", "outcome"),
+		hits: counter(reg, "berth_keystone_cache_hits_total", "Tokens that were known from an earlier check."),
 		latency: promauto.With(reg).NewHistogramVec(prometheus.HistogramOpts{
 			Name: "berth_keystone_ask_seconds", Help: "Time of requests to Keystone about a token, by outcome.",
 			Buckets: prometheus.ExponentialBuckets(0.002, 2.5, 11),

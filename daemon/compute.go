@@ -38,7 +38,9 @@ func computePolicy() policyOf { return policyOf{defaults: computeapi.PolicyDefau
 
 // StartCompute opens the database and the listeners, and takes over the operations of an earlier
 // run. The error is a [Failure], and everything that was opened is closed.
-func StartCompute(ctx context.Context, p Process, cfg *config.Compute, log *slog.Logger, d Dependencies) (s *ComputeServer, err error) {
+func StartCompute(
+	ctx context.Context, p Process, cfg *config.Compute, log *slog.Logger, d Dependencies,
+) (s *ComputeServer, err error) {
 	s = &ComputeServer{Server: newServer(cfg, computePolicy(), log, d), cfg: cfg}
 	defer func() {
 		if err != nil {
@@ -128,7 +130,10 @@ func (s *ComputeServer) mirror(ctx context.Context) {
 
 // wire assembles the handlers and opens the API.
 func (s *ComputeServer) wire(m *serviceMetrics) {
-	api := &computeapi.API{Servers: s.servers, Catalog: s.catalog, Fleet: s.fleet, Policy: s.rules, MaxLimit: s.cfg.Nova.MaxLimit, HostPoll: httpapi.LongPoll{Max: s.cfg.Berth.MaxRequests / 2}}
+	api := &computeapi.API{
+		Servers: s.servers, Catalog: s.catalog, Fleet: s.fleet, Policy: s.rules, MaxLimit: s.cfg.Nova.MaxLimit,
+		HostPoll: httpapi.LongPoll{Max: s.cfg.Berth.MaxRequests / 2},
+	}
 	s.identifyHosts()
 	ready := s.usable(s.alive)
 	m.watchReady(ready)

@@ -23,7 +23,9 @@ type computePeers struct {
 
 // newComputePeers returns clients of the services in the settings, and a function that closes
 // them. It sends no requests yet, so that peer services may start in any order.
-func newComputePeers(cfg *config.Compute, log *slog.Logger, tracer *tracing.Tracer, d Dependencies) (peers computePeers, end func(), err error) {
+func newComputePeers(
+	cfg *config.Compute, log *slog.Logger, tracer *tracing.Tracer, d Dependencies,
+) (peers computePeers, end func(), err error) {
 	clients := peerClients{log: log, tracer: tracer, given: d.Access}
 	places, errPlacement := clients.options(&cfg.Placement, "placement", "placement")
 	networks, errNetwork := clients.options(&cfg.Neutron, "neutron", "network")

@@ -42,7 +42,8 @@ func TestRunsThatEnded(t *testing.T) {
 		t.Errorf("%q has not ended", other)
 	}
 	for _, unknown := range []string{
-		"", "x", elsewhere(0, "another boot"), elsewhere(1, "pid:[1]"), elsewhere(2, "x"), elsewhere(2, "-1"), elsewhere(2, "0"),
+		"", "x", elsewhere(0, "another boot"), elsewhere(1, "pid:[1]"), elsewhere(2, "x"), elsewhere(2, "-1"),
+		elsewhere(2, "0"),
 		strings.Join(append(parts, "x"), "/"),
 	} {
 		if runEnded(unknown) {

@@ -33,8 +33,10 @@ func computeQuotas(q *config.Quota) compute.Quotas {
 	all := compute.DefaultQuotas()
 	for resource, most := range map[string]int{
 		compute.Instances: q.Instances, compute.Cores: q.Cores, compute.RAM: q.RAM, compute.MetadataItems: q.MetadataItems,
-		compute.InjectedFiles: q.InjectedFiles, compute.InjectedBytes: q.InjectedFileBytes, compute.InjectedPath: q.InjectedPathLength,
-		compute.KeyPairs: q.KeyPairs, compute.ServerGroups: q.ServerGroups, compute.ServerGroupMembers: q.ServerGroupMembers,
+		compute.InjectedFiles: q.InjectedFiles, compute.InjectedBytes: q.InjectedFileBytes,
+		compute.InjectedPath: q.InjectedPathLength,
+		compute.KeyPairs:     q.KeyPairs, compute.ServerGroups: q.ServerGroups,
+		compute.ServerGroupMembers: q.ServerGroupMembers,
 	} {
 		all[resource] = int64(most)
 	}

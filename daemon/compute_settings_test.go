@@ -77,8 +77,9 @@ candidates_per_host = 14
 	want := compute.Settings{
 		Quotas: compute.Quotas{
 			compute.Instances: 1, compute.Cores: 2, compute.RAM: 3, compute.MetadataItems: 4, compute.InjectedFiles: 5,
-			compute.InjectedBytes: 6, compute.InjectedPath: 7, compute.KeyPairs: 8, compute.ServerGroups: 9, compute.ServerGroupMembers: -1,
-			compute.FixedIPs: -1, compute.FloatingIPs: -1, compute.SecurityGroups: -1, compute.SecurityGroupRules: -1,
+			compute.InjectedBytes: 6, compute.InjectedPath: 7, compute.KeyPairs: 8, compute.ServerGroups: 9,
+			compute.ServerGroupMembers: -1,
+			compute.FixedIPs:           -1, compute.FloatingIPs: -1, compute.SecurityGroups: -1, compute.SecurityGroupRules: -1,
 		},
 		ServiceDownTime: 30 * time.Second,
 		HostTime:        40 * time.Second,
@@ -95,7 +96,8 @@ candidates_per_host = 14
 			MaxResults: 12, LimitTenants: true, TenantsNeedAggregate: true, ImageTypes: true, IsolateAggregates: true,
 			ImageMetadata: true, RoutedNetworks: true, Owner: true, DisableFallbackPCPU: true,
 			Off: []string{
-				request.DisabledComputes, request.Accelerators, request.PackedVirtqueue, request.RemoteManaged, request.Encryption, request.VirtioSound,
+				request.DisabledComputes, request.Accelerators, request.PackedVirtqueue, request.RemoteManaged, request.Encryption,
+				request.VirtioSound,
 				request.TPMSecrets,
 			},
 		},

@@ -30,7 +30,9 @@ var (
 
 // Options converts the settings of the database, and creates the data directory when it is needed.
 // Unset pool sizes have SQLAlchemy's defaults. The name is for messages: it has no password.
-func (k DatabaseKind) Options(getenv func(string) string, db *config.Database) (opts sqlstore.Options, name string, err error) {
+func (k DatabaseKind) Options(
+	getenv func(string) string, db *config.Database,
+) (opts sqlstore.Options, name string, err error) {
 	opts = sqlstore.Options{Sync: db.SyncOnStartup}
 	text := db.Connection.Reveal()
 	if text == "" {
@@ -68,7 +70,8 @@ func WarnRelative(path string, log *slog.Logger) {
 		return
 	}
 	if whole, err := filepath.Abs(path); err == nil {
-		log.Warn("the database is named by a relative path, and is another file when started in another directory: write the whole path, with four slashes",
+		log.Warn("the database is named by a relative path, and is another file when started in another directory: write "+
+			"the whole path, with four slashes",
 			"path", path, "file", whole, "connection", "sqlite:///"+whole)
 	}
 }
@@ -116,7 +119,8 @@ func databaseServer(c config.Connection, db *config.Database) (*sqlstore.Server,
 	}
 	more, err := url.ParseQuery(strings.TrimPrefix(db.ConnectionParameters, "?"))
 	if err != nil {
-		return nil, errors.New("want parameters such as ssl_ca=/etc/ca.pem&charset=utf8mb4, with %XX for what needs escaping") // err contains parts of the URL
+		// err contains parts of the URL
+		return nil, errors.New("want parameters such as ssl_ca=/etc/ca.pem&charset=utf8mb4, with %XX for what needs escaping")
 	}
 	for name, values := range more {
 		c.Query[name] = values

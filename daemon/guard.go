@@ -24,7 +24,8 @@ func noAuthGuard(cfg *config.Service, strategy string) *Guard {
 	}
 	return &Guard{
 		Remote: cfg.Berth.AllowRemoteNoAuth,
-		Advice: "auth_strategy " + strategy + " makes everybody the administrator who reaches it; listen on 127.0.0.1, set auth_strategy = keystone, " +
+		Advice: "auth_strategy " + strategy +
+			" makes everybody the administrator who reaches it; listen on 127.0.0.1, set auth_strategy = keystone, " +
 			"or accept the danger with [berth] allow_remote_noauth = true or --allow-remote-noauth",
 	}
 }

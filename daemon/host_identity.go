@@ -6,9 +6,9 @@ import (
 	"github.com/berthcloud/berth/identity/hostkey"
 )
 
-// identifyHosts has hosts and their agents authenticated by their certificates and keys, in addition
-// to the tokens of all other clients. It warns when no host can be identified. With a strategy that
-// accepts any token, hosts need no identity (httpapi.NoAuth).
+// identifyHosts has hosts and their agents authenticated by their certificates and keys, in
+// addition to the tokens of all other clients. It warns when no host can be identified. With a
+// strategy that accepts any token, hosts need no identity (httpapi.NoAuth).
 func (s *Server) identifyHosts() {
 	b := &s.running.Common().Berth
 	agents := httpapi.Agents{
@@ -18,9 +18,11 @@ func (s *Server) identifyHosts() {
 	switch {
 	case s.anyToken:
 	case b.HostIdentity == config.HostByToken:
-		s.log.Warn("[berth] host_identity is token: every token with the role of agents acts for all hosts; give hosts keys or certificates, and remove the setting")
+		s.log.Warn("[berth] host_identity is token: every token with the role of agents acts for all hosts; give hosts " +
+			"keys or certificates, and remove the setting")
 	case agents.Keys.Empty() && b.TLSAgentCAFile == "":
-		s.log.Warn("no host can report: set [berth] host_key_secret or tls_agent_ca_file, and give each host its key ('berth agent key HOST') or certificate; " +
+		s.log.Warn("no host can report: set [berth] host_key_secret or tls_agent_ca_file, and give each host its key " +
+			"('berth agent key HOST') or certificate; " +
 			"host_identity = token accepts tokens as before, for the time of a migration")
 	}
 	s.authenticate = agents.Authenticate

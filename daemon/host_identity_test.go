@@ -25,19 +25,25 @@ import (
 func TestHostIdentity(t *testing.T) {
 	const secret = "0123456789abcdef0123456789abcdef"
 	dir := t.TempDir()
-	server, hosts := certtest.NewAuthority(t, x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}), certtest.NewAuthority(t, x509.Certificate{})
-	for name, text := range map[string][]byte{"server.pem": server.PEM(), "server.key": server.KeyPEM(), "hosts.pem": hosts.PEM()} {
+	server, hosts := certtest.NewAuthority(t, x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}),
+		certtest.NewAuthority(t, x509.Certificate{})
+	for name, text := range map[string][]byte{
+		"server.pem": server.PEM(), "server.key": server.KeyPEM(), "hosts.pem": hosts.PEM(),
+	} {
 		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	cert, key := hosts.Sign(x509.Certificate{DNSNames: []string{"cn1"}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
+	cert, key := hosts.Sign(x509.Certificate{
+		DNSNames: []string{"cn1"}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+	})
 	pair, err := tls.X509KeyPair(cert, key)
 	if err != nil {
 		t.Fatal(err)
 	}
 	authorities := func(b *config.Berth) {
-		b.TLSCertFile, b.TLSKeyFile, b.TLSAgentCAFile = filepath.Join(dir, "server.pem"), filepath.Join(dir, "server.key"), filepath.Join(dir, "hosts.pem")
+		b.TLSCertFile, b.TLSKeyFile, b.TLSAgentCAFile = filepath.Join(dir, "server.pem"), filepath.Join(dir, "server.key"),
+			filepath.Join(dir, "hosts.pem")
 	}
 	for name, tc := range map[string]struct {
 		set         func(*config.Berth)
@@ -46,13 +52,24 @@ func TestHostIdentity(t *testing.T) {
 		own, other  int    // the status of a request for cn1, and for cn2
 		log         string // at the start; "" for no warning
 	}{
-		"Nothing":     {func(*config.Berth) {}, "", false, 403, 403, "no host can report: set [berth] host_key_secret or tls_agent_ca_file"},
-		"Token":       {func(b *config.Berth) { b.HostKeySecret = secret }, "", false, 403, 403, ""},
-		"Key":         {func(b *config.Berth) { b.HostKeySecret = secret }, hostkey.New(secret).Key("cn1"), false, 200, 403, ""},
-		"OldKey":      {func(b *config.Berth) { b.HostKeySecret = "new, " + secret }, hostkey.New(secret).Key("cn1"), false, 200, 403, ""},
-		"RemovedKey":  {func(b *config.Berth) { b.HostKeySecret = "new" }, hostkey.New(secret).Key("cn1"), false, 403, 403, ""},
+		"Nothing": {
+			func(*config.Berth) {}, "", false, 403, 403, "no host can report: set [berth] host_key_secret or tls_agent_ca_file",
+		},
+		"Token": {func(b *config.Berth) { b.HostKeySecret = secret }, "", false, 403, 403, ""},
+		"Key": {
+			func(b *config.Berth) { b.HostKeySecret = secret }, hostkey.New(secret).Key("cn1"), false, 200, 403, "",
+		},
+		"OldKey": {
+			func(b *config.Berth) { b.HostKeySecret = "new, " + secret }, hostkey.New(secret).Key("cn1"), false, 200, 403, "",
+		},
+		"RemovedKey": {
+			func(b *config.Berth) { b.HostKeySecret = "new" }, hostkey.New(secret).Key("cn1"), false, 403, 403, "",
+		},
 		"Certificate": {authorities, "", true, 200, 403, ""},
-		"Migration":   {func(b *config.Berth) { b.HostIdentity = config.HostByToken }, "", false, 200, 200, "every token with the role of agents acts for all hosts"},
+		"Migration": {
+			func(b *config.Berth) { b.HostIdentity = config.HostByToken }, "", false, 200, 200,
+			"every token with the role of agents acts for all hosts",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var log bytes.Buffer
@@ -71,7 +88,8 @@ func TestHostIdentity(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer n.Close()
-			if warned := strings.Contains(log.String(), "host_identity"); warned != (tc.log != "") || !strings.Contains(log.String(), tc.log) {
+			if warned := strings.Contains(log.String(), "host_identity"); warned != (tc.log != "") ||
+				!strings.Contains(log.String(), tc.log) {
 				t.Errorf("the log has %s, want %q", log.String(), tc.log)
 			}
 			c, err := daemon.StartCompute(t.Context(), process, computes, slog.New(slog.DiscardHandler), d)
@@ -108,9 +126,11 @@ func TestHostIdentity(t *testing.T) {
 			for host, want := range map[string]int{"cn1": tc.own, "cn2": tc.other} {
 				id := "33333333-0000-4000-8000-00000000000" + host[2:]
 				for _, got := range []int{
-					request(n.Addr(), "POST", "/berth/v1/heartbeats", `{"agent": {"agent_type": "a", "binary": "b", "host": "`+host+`"}}`),
+					request(n.Addr(), "POST", "/berth/v1/heartbeats",
+						`{"agent": {"agent_type": "a", "binary": "b", "host": "`+host+`"}}`),
 					request(n.Addr(), "GET", "/berth/v1/hosts/"+host+"/ports", ""),
-					request(c.Addr(), "POST", "/berth/v1/heartbeats", `{"host": {"host": "`+host+`", "version": 66, "node": {"id": "`+id+`", "name": "`+host+`", "type": "fake"}}}`),
+					request(c.Addr(), "POST", "/berth/v1/heartbeats",
+						`{"host": {"host": "`+host+`", "version": 66, "node": {"id": "`+id+`", "name": "`+host+`", "type": "fake"}}}`),
 					request(c.Addr(), "GET", "/berth/v1/hosts/"+host+"/servers", ""),
 				} {
 					if got != want {

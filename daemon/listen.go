@@ -107,7 +107,8 @@ func warnDescriptors(connections int, log *slog.Logger) {
 		return
 	}
 	if want := uint64(connections + spareDescriptors); limit.Cur < want {
-		log.Warn("the limit of open files is below what the settings allow: raise it (LimitNOFILE, ulimit -n) or lower [berth] max_connections",
+		log.Warn("the limit of open files is below what the settings allow: raise it (LimitNOFILE, ulimit -n) or lower "+
+			"[berth] max_connections",
 			"limit", limit.Cur, "max_connections", connections, "want", want)
 	}
 }

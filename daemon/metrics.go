@@ -39,7 +39,8 @@ func newServiceMetrics() *serviceMetrics {
 // watchReady registers a gauge of readiness, which calls ready at each scrape.
 func (m *serviceMetrics) watchReady(ready func() (bool, string)) {
 	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "berth_ready", Help: "1 while requests can be answered truthfully, 0 while the database cannot be read or written.",
+		Name: "berth_ready",
+		Help: "1 while requests can be answered truthfully, 0 while the database cannot be read or written.",
 	}, func() float64 {
 		if ok, _ := ready(); ok {
 			return 1
@@ -53,7 +54,8 @@ func (m *serviceMetrics) watchReady(ready func() (bool, string)) {
 func (m *serviceMetrics) watchUnfinished(count func(context.Context) (int, error)) {
 	m.watchCounts([]countedGauge{{
 		name: "berth_network_unfinished_changes",
-		help: "Changes in placement that the network service has written down and not made yet; not a number while the database cannot be read.",
+		help: "Changes in placement that the network service has written down and not made yet; not a number while the " +
+			"database cannot be read.",
 	}}, func(ctx context.Context) ([]float64, error) {
 		n, err := count(ctx)
 		return []float64{float64(n)}, err
@@ -65,7 +67,8 @@ func (m *serviceMetrics) watchUnfinished(count func(context.Context) (int, error
 func (m *serviceMetrics) watchUnknown(count func() int) {
 	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "berth_compute_unknown_servers",
-		Help: "Servers of compute hosts that are not in their lists, as the hosts reported to this process last. They are not touched.",
+		Help: "Servers of compute hosts that are not in their lists, as the hosts reported to this process last. They are " +
+			"not touched.",
 	}, func() float64 { return float64(count()) }))
 }
 
@@ -95,12 +98,15 @@ type databaseMetrics struct {
 
 func newDatabaseMetrics(reg prometheus.Registerer) *databaseMetrics {
 	return &databaseMetrics{
-		commit:      histogram(reg, "berth_commit_seconds", "Time of a commit, from the start of its transaction.", prometheus.ExponentialBuckets(0.0002, 2.5, 12)),
-		batch:       histogram(reg, "berth_commit_batch_size", "Writes that shared a commit.", prometheus.ExponentialBuckets(1, 2, 8)),
+		commit: histogram(reg, "berth_commit_seconds", "Time of a commit, from the start of its transaction.",
+			prometheus.ExponentialBuckets(0.0002, 2.5, 12)),
+		batch: histogram(reg, "berth_commit_batch_size", "Writes that shared a commit.",
+			prometheus.ExponentialBuckets(1, 2, 8)),
 		failed:      counter(reg, "berth_commit_failures_total", "Transactions that were lost and run again."),
 		queueFull:   counter(reg, "berth_write_queue_full_total", "Writes that were refused because too many were waiting."),
 		connections: counter(reg, "berth_database_connections_total", "Connections made to the database server."),
-		unanswered:  counterVec(reg, "berth_commit_unanswered_total", "Commits that the database did not answer, by what was found out: committed, not_committed, unknown.", "outcome"),
+		unanswered: counterVec(reg, "berth_commit_unanswered_total",
+			"Commits that the database did not answer, by what was found out: committed, not_committed, unknown.", "outcome"),
 	}
 }
 
@@ -134,7 +140,8 @@ type reloadMetrics struct{ *prometheus.CounterVec }
 // newReloadMetrics registers the counter. Both outcomes have a series from the start: an increase
 // from nothing to 1 would not be one for an alert.
 func newReloadMetrics(reg prometheus.Registerer) reloadMetrics {
-	m := reloadMetrics{counterVec(reg, "berth_reloads_total", "Reloads by SIGHUP, by outcome: ok, or failed when a part stays as it was.", "outcome")}
+	m := reloadMetrics{counterVec(reg, "berth_reloads_total",
+		"Reloads by SIGHUP, by outcome: ok, or failed when a part stays as it was.", "outcome")}
 	for _, outcome := range []string{"ok", "failed"} {
 		m.WithLabelValues(outcome)
 	}

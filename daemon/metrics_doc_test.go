@@ -66,7 +66,9 @@ func watchedMetrics(t *testing.T) *placementMetrics {
 	if _, err := s.CreateProvider(t.Context(), host); err != nil {
 		t.Fatal(err)
 	}
-	stock := placement.InventoryOf{Class: "VCPU", Inventory: placement.Inventory{Total: 4, MinUnit: 1, MaxUnit: 4, StepSize: 1, AllocationRatio: 1}}
+	stock := placement.InventoryOf{
+		Class: "VCPU", Inventory: placement.Inventory{Total: 4, MinUnit: 1, MaxUnit: 4, StepSize: 1, AllocationRatio: 1},
+	}
 	if _, err := s.AddInventory(t.Context(), host.UUID, stock, placement.InventoryRule{}); err != nil {
 		t.Fatal(err)
 	}

@@ -37,7 +37,9 @@ func networkPolicy() policyOf {
 
 // StartNetwork opens the database and the listeners. The error is a [Failure], and everything that
 // was opened is closed.
-func StartNetwork(ctx context.Context, p Process, cfg *config.Network, log *slog.Logger, d Dependencies) (s *NetworkServer, err error) {
+func StartNetwork(
+	ctx context.Context, p Process, cfg *config.Network, log *slog.Logger, d Dependencies,
+) (s *NetworkServer, err error) {
 	s = &NetworkServer{Server: newServer(cfg, networkPolicy(), log, d), cfg: cfg}
 	defer func() {
 		if err != nil {
@@ -146,7 +148,8 @@ func (s *NetworkServer) recover(ctx context.Context, single bool) {
 func (s *NetworkServer) wire(m *serviceMetrics) {
 	api := &networkapi.API{
 		Network: s.service, Policy: s.rules, OldRequests: s.cfg.Promises.OldRequests,
-		HostPoll: httpapi.LongPoll{Max: s.cfg.Berth.MaxRequests / 2}, MaxLimit: s.cfg.Neutron.PageLimit(), LinkPrefix: s.cfg.Neutron.LinkPrefix,
+		HostPoll: httpapi.LongPoll{Max: s.cfg.Berth.MaxRequests / 2}, MaxLimit: s.cfg.Neutron.PageLimit(),
+		LinkPrefix: s.cfg.Neutron.LinkPrefix,
 	}
 	for _, plugin := range networkapi.ServicePlugins {
 		if !s.cfg.Neutron.Has(plugin) {

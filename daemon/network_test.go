@@ -64,7 +64,9 @@ keep_deleted_promises = on
 		t.Fatal(err)
 	}
 	want := network.DefaultSettings()
-	want.MTU = network.MTUs{Global: 9000, Path: 4000, Physical: map[string]int{"a": 1400, "b": 0}, OverlayIPVersion: 6, GeneveHeader: 38}
+	want.MTU = network.MTUs{
+		Global: 9000, Path: 4000, Physical: map[string]int{"a": 1400, "b": 0}, OverlayIPVersion: 6, GeneveHeader: 38,
+	}
 	want.Types = []string{network.Local, network.VLAN, network.VXLAN}
 	want.ProjectTypes, want.ExternalType = []string{network.VXLAN, network.VLAN}, network.VLAN
 	want.VLANs = map[string][]network.Range{"a": {{Low: 1, High: 2}}, "b": {{Low: 1, High: 4094}}}
@@ -97,12 +99,16 @@ func TestNetworkPeers(t *testing.T) {
 		placement, compute bool
 		token              string
 	}{
-		"Nobody":     {"", false, false, ""},
-		"NoAuth":     {"[placement]\nauth_type = noauth\nendpoint = " + placement.URL, true, false, "admin"},
-		"AdminToken": {"[placement]\nauth_type = admin_token\ntoken = t\nendpoint_override = " + placement.URL, true, false, "t"},
-		"Compute":    {"[nova]\nauth_type = none\nendpoint_override = http://n", false, true, ""},
-		"Silent":     {"[DEFAULT]\nnotify_nova_on_port_status_changes = no\nnotify_nova_on_port_data_changes = no\n[nova]\nauth_type = none\nendpoint_override = http://n", false, false, ""},
-		"Keystone":   {"[nova]\nauth_type = password\nauth_url = http://k\nusername = u\npassword = p\nuser_domain_name = d\nproject_name = s\nproject_domain_name = d", false, true, ""},
+		"Nobody": {"", false, false, ""},
+		"NoAuth": {"[placement]\nauth_type = noauth\nendpoint = " + placement.URL, true, false, "admin"},
+		"AdminToken": {
+			"[placement]\nauth_type = admin_token\ntoken = t\nendpoint_override = " + placement.URL, true, false, "t",
+		},
+		"Compute": {"[nova]\nauth_type = none\nendpoint_override = http://n", false, true, ""},
+		"Silent": {"[DEFAULT]\nnotify_nova_on_port_status_changes = no\nnotify_nova_on_port_data_changes = no\n[nova]\n" +
+			"auth_type = none\nendpoint_override = http://n", false, false, ""},
+		"Keystone": {"[nova]\nauth_type = password\nauth_url = http://k\nusername = u\npassword = p\n" +
+			"user_domain_name = d\nproject_name = s\nproject_domain_name = d", false, true, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			token, id = "", ""
@@ -115,7 +121,8 @@ func TestNetworkPeers(t *testing.T) {
 				t.Fatalf("placement is there: %t, compute: %t", has, n.Compute != nil)
 			}
 			if n.Placement != nil {
-				_ = n.trees.EnsureTrait(context.WithValue(t.Context(), logging.Key{}, &logging.Origin{RequestID: "req-own", GlobalID: "req-client"}), "CUSTOM_X")
+				_ = n.trees.EnsureTrait(context.WithValue(t.Context(), logging.Key{},
+					&logging.Origin{RequestID: "req-own", GlobalID: "req-client"}), "CUSTOM_X")
 			}
 			if want := map[bool]string{true: "req-client"}[tc.placement]; id != want {
 				t.Errorf("placement got the request id %q, want %q", id, want)

@@ -16,7 +16,8 @@ func (s *NetworkServer) newTracker(places providertree.Placement) *tracking.Trac
 		Placement: places, Shared: s.service.Shared, Log: s.log,
 		Done: func(ctx context.Context, agent network.ID, r network.SyncResult) {
 			if err := s.service.RecordSync(ctx, agent, r); err != nil && ctx.Err() == nil {
-				s.log.ErrorContext(ctx, "the result of an agent's sync cannot be recorded; the agent is synced again after its next heartbeat",
+				s.log.ErrorContext(ctx,
+					"the result of an agent's sync cannot be recorded; the agent is synced again after its next heartbeat",
 					"agent", agent, "error", err)
 			}
 		},
@@ -41,6 +42,8 @@ func (s *NetworkServer) reported(agent agents.Agent, started bool) {
 func (s *NetworkServer) removed(agent agents.Agent) {
 	// The providers of a report that is wrong are unknown, and remain.
 	if state, _ := s.service.State(agent.AgentRow); !agent.Alive && state.Driver != "" && len(agent.Hypervisors) > 0 {
-		s.tracker.Report(tracking.Report{Agent: agent.ID, State: guarantee.State{Driver: state.Driver}, Hypervisors: agent.Hypervisors})
+		s.tracker.Report(tracking.Report{
+			Agent: agent.ID, State: guarantee.State{Driver: state.Driver}, Hypervisors: agent.Hypervisors,
+		})
 	}
 }

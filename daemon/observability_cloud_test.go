@@ -27,8 +27,8 @@ const (
 	exporterDoc        = operationsDoc + "exporter.md"
 )
 
-// cloudSeries returns the labels of every series of the exporter, without those that have the names of
-// other exporters.
+// cloudSeries returns the labels of every series of the exporter, without those that have the names
+// of other exporters.
 func cloudSeries(t *testing.T) map[string][]string {
 	t.Helper()
 	series := map[string][]string{"up": nil}
@@ -58,11 +58,13 @@ func cloudSeries(t *testing.T) map[string][]string {
 	return series
 }
 
-// TestCloudDashboards compares the dashboards' metrics with those of the exporter: one of them shows
-// each.
+// TestCloudDashboards compares the dashboards' metrics with those of the exporter: one of them
+// shows each.
 func TestCloudDashboards(t *testing.T) {
 	exported, shown := cloudSeries(t), map[string]bool{}
-	for file, want := range map[string][]string{cloudDashboardFile: {"datasource", "job", "instance"}, hostDashboardFile: {"datasource", "job", "instance", "host"}} {
+	for file, want := range map[string][]string{
+		cloudDashboardFile: {"datasource", "job", "instance"}, hostDashboardFile: {"datasource", "job", "instance", "host"},
+	} {
 		d := readDashboard(t, file)
 		if d.Title == "" || d.UID == "" || d.SchemaVersion < 36 {
 			t.Errorf("%s: title %q, uid %q, schema version %d", file, d.Title, d.UID, d.SchemaVersion)

@@ -158,7 +158,8 @@ func uses(expr string) use {
 }
 
 func TestUses(t *testing.T) {
-	got := uses(`sum by (le, job) (rate(a_total{x=~"b|c", y!="z"}[$__rate_interval])) / on (job) b2 unless b2 offset 15m > 1.5`)
+	got := uses(`sum by (le, job) (rate(a_total{x=~"b|c", y!="z"}[$__rate_interval])) / on (job) b2 unless b2 offset ` +
+		`15m > 1.5`)
 	want := use{
 		series:   map[string][]matcher{"a_total": {{}, {"x", "b|c"}, {"y", "z"}}, "b2": {{}, {}}},
 		grouping: []string{"le", "job", "job"},

@@ -20,7 +20,9 @@ type Operators struct {
 
 // StartOperators serves a handler at the address in the settings until the returned value is
 // closed. The error is a [Failure].
-func StartOperators(ctx context.Context, cfg *config.Service, g *Guard, h http.Handler, log *slog.Logger) (*Operators, error) {
+func StartOperators(
+	ctx context.Context, cfg *config.Service, g *Guard, h http.Handler, log *slog.Logger,
+) (*Operators, error) {
 	ln, err := listenTCP(ctx, cfg.Berth.Listen)
 	if err != nil {
 		return nil, Fail(AddressUnusable, fmt.Errorf("listening on %s: %w", cfg.Berth.Listen, err))

@@ -54,7 +54,8 @@ func logFileAdvice(getenv func(string) string) string {
 	if own, _, _ := strings.Cut(getenv("LOGS_DIRECTORY"), ":"); own != "" { // from LogsDirectory= of the unit
 		directory = own + ", which the service may write to"
 	}
-	return "[DEFAULT] log_file and log_dir name that file: remove them to log to standard error, which systemd keeps in its journal, or name a file in " + directory +
+	return "[DEFAULT] log_file and log_dir name that file: remove them to log to standard error, which systemd keeps in " +
+		"its journal, or name a file in " + directory +
 		"; any other directory has to belong to the service's user, and to be in ReadWritePaths= of its unit (systemctl edit)"
 }
 
@@ -144,7 +145,9 @@ func serveOptions(b config.Berth, log *slog.Logger) httpapi.ServeOptions {
 
 // OpenServiceLog opens the log of a service that is about to start and logs the warnings about the
 // settings. The error is a [Failure].
-func OpenServiceLog(p Process, cfg *config.Service, name string, warnings []string) (*slog.Logger, *logging.Output, error) {
+func OpenServiceLog(
+	p Process, cfg *config.Service, name string, warnings []string,
+) (*slog.Logger, *logging.Output, error) {
 	log, output, err := OpenLog(p, cfg, name)
 	if err != nil {
 		return nil, nil, Fail(WrongSettings, err)

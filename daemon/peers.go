@@ -26,13 +26,16 @@ type networkPeers struct {
 
 // newNetworkPeers returns clients of the services in the settings, and a function that closes
 // them. It sends no requests yet, so that peer services may start in any order.
-func newNetworkPeers(cfg *config.Network, log *slog.Logger, tracer *tracing.Tracer, d Dependencies) (n networkPeers, end func(), err error) {
+func newNetworkPeers(
+	cfg *config.Network, log *slog.Logger, tracer *tracing.Tracer, d Dependencies,
+) (n networkPeers, end func(), err error) {
 	n.Log = log
 	clients := peerClients{log: log, tracer: tracer, given: d.Access}
 	placement, errPlacement := clients.options(&cfg.Placement, "placement", "placement")
 	compute, errCompute := clients.options(&cfg.Nova, "nova", "compute")
 	if cfg.Neutron.Has(config.PluginPlacement) && placement.Access == nil && errPlacement == nil {
-		errPlacement = errors.New("[placement] auth_type: set it, and the credentials with it, for the service plugin placement")
+		errPlacement = errors.New(
+			"[placement] auth_type: set it, and the credentials with it, for the service plugin placement")
 	}
 	if err := errors.Join(errPlacement, errCompute); err != nil {
 		clients.end()

@@ -31,7 +31,9 @@ func placementPolicy() policyOf { return policyOf{defaults: placementapi.PolicyD
 
 // StartPlacement opens the database and the listeners, and reads the snapshot. The error is a
 // [Failure], and everything that was opened is closed.
-func StartPlacement(ctx context.Context, p Process, cfg *config.Placement, log *slog.Logger, d Dependencies) (s *PlacementServer, err error) {
+func StartPlacement(
+	ctx context.Context, p Process, cfg *config.Placement, log *slog.Logger, d Dependencies,
+) (s *PlacementServer, err error) {
 	s = &PlacementServer{Server: newServer(cfg, placementPolicy(), log, d), cfg: cfg}
 	defer func() {
 		if err != nil {
@@ -73,7 +75,8 @@ func (s *PlacementServer) read(ctx context.Context, opts sqlstore.Options, m *pl
 		reconcileEvery(ctx, s.service, s.cfg.Berth.ReconcileInterval, m.sharing, s.log)
 	}))
 	snap, _ := s.service.Ready() // whether it is current is for requests to find out
-	s.log.Info("the database is read into memory", "providers", snap.Len(), "trees", snap.TreeCount(), "seconds", time.Since(begin).Seconds())
+	s.log.Info("the database is read into memory", "providers", snap.Len(), "trees", snap.TreeCount(),
+		"seconds", time.Since(begin).Seconds())
 	return nil
 }
 
@@ -89,7 +92,8 @@ func (s *PlacementServer) settings(m *placementMetrics) service.Settings {
 	set.ObserveOthers = m.sharing.followed
 	set.RefreshFailed = func(err error) {
 		m.refreshFailed.Inc()
-		s.log.Warn("the snapshot could not be brought up to date; requests that need it are answered with 503 until it can", "error", err.Error())
+		s.log.Warn("the snapshot could not be brought up to date; requests that need it are answered with 503 until it can",
+			"error", err.Error())
 	}
 	return set
 }
@@ -100,7 +104,9 @@ func causeOf(ctx context.Context) placement.Cause {
 	if o == nil {
 		return placement.Cause{}
 	}
-	return placement.Cause{RequestID: o.RequestID, GlobalID: o.GlobalID, User: o.User, Project: o.Project, Operation: httpapi.Operation(ctx)}
+	return placement.Cause{
+		RequestID: o.RequestID, GlobalID: o.GlobalID, User: o.User, Project: o.Project, Operation: httpapi.Operation(ctx),
+	}
 }
 
 // wire assembles the handlers and opens the API.

@@ -32,13 +32,22 @@ func newPlacementMetrics() *placementMetrics {
 	return &placementMetrics{
 		serviceMetrics: common,
 		sharing:        newSharingMetrics(reg),
-		search:         histogram(reg, "berth_search_seconds", "Time of a search for allocation candidates, writing the answer included.", prometheus.ExponentialBuckets(0.0001, 2.5, 14)),
-		candidates:     histogram(reg, "berth_search_candidates", "Allocation candidates in an answer.", prometheus.ExponentialBuckets(1, 4, 9)),
-		empty:          counterVec(reg, "berth_candidates_empty_total", "Answers without allocation candidates, by the constraint that left none.", "constraint"),
-		claims:         counterVec(reg, "berth_claims_total", "Writes of allocations, by what became of them: accepted, refused, conflict, retried, failed.", "outcome"),
-		openStreams:    promauto.With(reg).NewGauge(prometheus.GaugeOpts{Name: "berth_event_streams", Help: "Streams of events that are open."}),
-		endedStreams:   counterVec(reg, "berth_event_streams_ended_total", "Streams of events that have ended, by the reason.", "reason"),
-		refreshFailed:  counter(reg, "berth_refresh_failures_total", "Commits after which the snapshot could not be brought up to date."),
+		search: histogram(reg, "berth_search_seconds",
+			"Time of a search for allocation candidates, writing the answer included.",
+			prometheus.ExponentialBuckets(0.0001, 2.5, 14)),
+		candidates: histogram(reg, "berth_search_candidates", "Allocation candidates in an answer.",
+			prometheus.ExponentialBuckets(1, 4, 9)),
+		empty: counterVec(reg, "berth_candidates_empty_total",
+			"Answers without allocation candidates, by the constraint that left none.", "constraint"),
+		claims: counterVec(reg, "berth_claims_total",
+			"Writes of allocations, by what became of them: accepted, refused, conflict, retried, failed.", "outcome"),
+		openStreams: promauto.With(reg).NewGauge(prometheus.GaugeOpts{
+			Name: "berth_event_streams", Help: "Streams of events that are open.",
+		}),
+		endedStreams: counterVec(reg, "berth_event_streams_ended_total",
+			"Streams of events that have ended, by the reason.", "reason"),
+		refreshFailed: counter(reg, "berth_refresh_failures_total",
+			"Commits after which the snapshot could not be brought up to date."),
 	}
 }
 
@@ -80,10 +89,11 @@ func newCapacityCollector(snapshot func() *snapshot.Snapshot) *capacityCollector
 		return prometheus.NewDesc(name, help, []string{"resource_class"}, nil)
 	}
 	return &capacityCollector{
-		snapshot:  snapshot,
-		total:     desc("berth_capacity_total_units", "Units of a resource class that all inventories have together."),
-		reserved:  desc("berth_capacity_reserved_units", "Those that are reserved."),
-		usable:    desc("berth_capacity_usable_units", "Units that can be allocated in all: of each inventory what is not reserved times the allocation ratio."),
+		snapshot: snapshot,
+		total:    desc("berth_capacity_total_units", "Units of a resource class that all inventories have together."),
+		reserved: desc("berth_capacity_reserved_units", "Those that are reserved."),
+		usable: desc("berth_capacity_usable_units",
+			"Units that can be allocated in all: of each inventory what is not reserved times the allocation ratio."),
 		used:      desc("berth_capacity_used_units", "Units that are allocated."),
 		providers: desc("berth_capacity_providers", "Resource providers that have inventory of the class."),
 	}

@@ -21,9 +21,12 @@ type sharingMetrics struct {
 
 func newSharingMetrics(reg prometheus.Registerer) *sharingMetrics {
 	return &sharingMetrics{
-		others:          counter(reg, "berth_changes_followed_total", "Provider trees read again because the change log names them, whichever instance changed them."),
-		reconcile:       histogram(reg, "berth_reconcile_seconds", "Time of a comparison of the snapshot in memory with the database.", prometheus.ExponentialBuckets(0.001, 2.5, 12)),
-		reconciled:      counter(reg, "berth_reconcile_trees_total", "Provider trees that such a comparison read again because a program that keeps no change log changed some of them."),
+		others: counter(reg, "berth_changes_followed_total",
+			"Provider trees read again because the change log names them, whichever instance changed them."),
+		reconcile: histogram(reg, "berth_reconcile_seconds",
+			"Time of a comparison of the snapshot in memory with the database.", prometheus.ExponentialBuckets(0.001, 2.5, 12)),
+		reconciled: counter(reg, "berth_reconcile_trees_total",
+			"Provider trees that such a comparison read again because a program that keeps no change log changed some of them."),
 		reconcileFailed: counter(reg, "berth_reconcile_failures_total", "Comparisons that failed."),
 	}
 }
@@ -35,7 +38,9 @@ func (m *sharingMetrics) followed(c placement.Changes) { m.others.Add(float64(le
 // upstream's service next to this one, and recovers a snapshot whose refresh has failed without
 // waiting for a request. The interval grows with the duration of a comparison, so that comparisons
 // take a tenth of the time at most.
-func reconcileEvery(ctx context.Context, s *service.Service, interval time.Duration, m *sharingMetrics, log *slog.Logger) {
+func reconcileEvery(
+	ctx context.Context, s *service.Service, interval time.Duration, m *sharingMetrics, log *slog.Logger,
+) {
 	if interval <= 0 {
 		return
 	}

@@ -15,7 +15,8 @@ import (
 // according to the directory proc. They are "" when there is none, or when its descriptors cannot
 // be read because it belongs to another user.
 func portOwner(proc string, taken netip.AddrPort) (pid, name string) {
-	sockets := slices.Concat(listening(filepath.Join(proc, "net/tcp"), taken), listening(filepath.Join(proc, "net/tcp6"), taken))
+	sockets := slices.Concat(listening(filepath.Join(proc, "net/tcp"), taken),
+		listening(filepath.Join(proc, "net/tcp6"), taken))
 	if len(sockets) == 0 {
 		return "", ""
 	}

@@ -31,12 +31,14 @@ func reloadSteps() []reloadStep {
 			return nil
 		}},
 		{"TLS", []string{
-			"[berth] tls_cert_file", "[berth] tls_key_file", "[berth] tls_client_ca_file", "[berth] tls_agent_ca_file", "[berth] tls_min_version",
+			"[berth] tls_cert_file", "[berth] tls_key_file", "[berth] tls_client_ca_file", "[berth] tls_agent_ca_file",
+			"[berth] tls_min_version",
 			"[ssl] cert_file", "[ssl] key_file", "[ssl] ca_file",
 		}, (*Server).reloadTLS},
 		{"limits and proxies", []string{
 			"[berth] max_requests", "[berth] max_connections", "[berth] max_connections_per_client", "[berth] path_prefix",
-			"[berth] compress_min_size", "[berth] trusted_proxies", "[berth] allowed_hosts", "[oslo_middleware] enable_proxy_headers_parsing",
+			"[berth] compress_min_size", "[berth] trusted_proxies", "[berth] allowed_hosts",
+			"[oslo_middleware] enable_proxy_headers_parsing",
 		}, (*Server).reloadFront},
 		{"policy", []string{
 			"[oslo_policy] policy_file", "[oslo_policy] policy_dirs", "[oslo_policy] policy_default_rule",

@@ -7,8 +7,8 @@
 //
 //  1. The settings are converted (options.go, settings.go, network_settings.go,
 //     compute_settings.go); invalid ones end the start before anything is opened.
-//  2. The log and traces are opened, and the listeners (listen.go, serving.go): from here on clients
-//     get 503, and operators can follow the progress.
+//  2. The log and traces are opened, and the listeners (listen.go, serving.go): from here on
+//     clients get 503, and operators can follow the progress.
 //  3. The database is opened (database.go), by placement with the snapshot (placement_progress.go).
 //  4. Clients of the peer services are built (peers.go, compute_peers.go); they send no requests
 //     yet.
@@ -177,7 +177,9 @@ func (s *Server) open(c httpapi.Config, m *serviceMetrics, ready func() (bool, s
 }
 
 // openWithFront is open with a handler in front of the API.
-func (s *Server) openWithFront(front func(http.Handler) http.Handler, c httpapi.Config, m *serviceMetrics, ready func() (bool, string)) {
+func (s *Server) openWithFront(
+	front func(http.Handler) http.Handler, c httpapi.Config, m *serviceMetrics, ready func() (bool, string),
+) {
 	cfg := s.running.Common()
 	c.Authenticate, c.Log, c.Metrics = s.authenticate, s.log, m.http
 	c.MaxBody = int64(cfg.Berth.MaxBodySize)
@@ -186,14 +188,17 @@ func (s *Server) openWithFront(front func(http.Handler) http.Handler, c httpapi.
 		c.CORS = &cors
 	}
 	s.api = front(s.tracer.Handler(httpapi.New(c), routeNames(c.Routes)))
-	s.ops = httpapi.NewOps(httpapi.OpsConfig{Metrics: m.registry, Cloud: s.cloud, Ready: s.serving.ready(ready), Profile: cfg.Berth.PProf})
+	s.ops = httpapi.NewOps(httpapi.OpsConfig{
+		Metrics: m.registry, Cloud: s.cloud, Ready: s.serving.ready(ready), Profile: cfg.Berth.PProf,
+	})
 	s.serving.open(s.api, s.ops)
 }
 
 // run serves until ctx ends or a listener fails. status returns the text for systemd; alive is the
 // check for its watchdog, which counts as failed while it does not return.
 func (s *Server) run(ctx context.Context, status func() string, alive func(context.Context) error) error {
-	s.log.Info("ready", "address", addressText(s.ln.Addr()), "all", s.serving.apiServers.addresses(), "tls", s.serving.certs != nil)
+	s.log.Info("ready", "address", addressText(s.ln.Addr()), "all", s.serving.apiServers.addresses(),
+		"tls", s.serving.certs != nil)
 	reload := s.reload
 	if s.source.reread == nil { // without a source SIGHUP ends it, as when a terminal closes
 		reload = nil
@@ -241,7 +246,9 @@ func (s *Server) rereads(from source) { s.source = from }
 // serve starts a service with the settings that read returns and runs it until ctx ends. A reload
 // calls read again. The error is a [Failure].
 func serve[C serviceSettings](
-	ctx context.Context, p Process, log string, read func() (C, []string, error), start func(C, *slog.Logger) (apiServer, error),
+	ctx context.Context, p Process, log string, read func() (C, []string, error), start func(
+		C, *slog.Logger,
+	) (apiServer, error),
 ) error {
 	cfg, warnings, err := read()
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/berthcloud/berth/httpapi"
 )
 
-// httpServers are the HTTP servers of several listeners, which end together. The zero value has none;
-// its methods are for one goroutine, except failed.
+// httpServers are the HTTP servers of several listeners, which end together. The zero value has
+// none; its methods are for one goroutine, except failed.
 type httpServers struct {
 	listeners []net.Listener
 	cancels   []context.CancelFunc

@@ -52,7 +52,10 @@ const stepTimeout = 5 * time.Minute
 // newServing opens the listeners of the settings, or takes over those of systemd, and answers there
 // that the service is starting, in the format of its API's errors. The error is a [Failure], and
 // everything that was opened is closed.
-func newServing(ctx context.Context, cfg *config.Service, g *Guard, log *slog.Logger, reg *prometheus.Registry, m *httpapi.Metrics, as httpapi.Format) (v *serving, err error) {
+func newServing(
+	ctx context.Context, cfg *config.Service, g *Guard, log *slog.Logger, reg *prometheus.Registry, m *httpapi.Metrics,
+	as httpapi.Format,
+) (v *serving, err error) {
 	v = &serving{
 		log: log, format: as, notify: systemd.NewNotifier(), reload: make(chan os.Signal, 1),
 		limit: httpapi.NewConnLimit(limitSettings(cfg), m), stopTimeout: cfg.Berth.ShutdownTimeout,
@@ -131,7 +134,9 @@ func (v *serving) open(api, ops http.Handler) {
 // run serves until ctx ends or a listener fails, and closes the listeners. It calls reload for each
 // SIGHUP; a nil reload ends the service on SIGHUP. alive is the check for systemd's watchdog, and
 // status the text there.
-func (v *serving) run(ctx context.Context, status func() string, reload func(), alive func(context.Context) error) error {
+func (v *serving) run(
+	ctx context.Context, status func() string, reload func(), alive func(context.Context) error,
+) error {
 	watch := v.watch(alive)
 	defer watch()
 	v.logUnsent(v.notify.Ready(status()))

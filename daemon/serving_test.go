@@ -44,7 +44,8 @@ func TestListenersAnswerWhileStarting(t *testing.T) {
 	ops := "http://" + v.opsServers.addresses()
 	v.progress("reading: 40000 providers")
 	res, body := get(t, api+"/resource_providers")
-	if res.StatusCode != 503 || res.Header.Get("Retry-After") != "1" || !strings.Contains(body, "starting: reading: 40000 providers") ||
+	if res.StatusCode != 503 || res.Header.Get("Retry-After") != "1" ||
+		!strings.Contains(body, "starting: reading: 40000 providers") ||
 		!strings.HasPrefix(body, `{"errors": [{"status": 503, "title": "Service Unavailable"`) {
 		t.Errorf("the API answers %d %v %s", res.StatusCode, res.Header, body)
 	}

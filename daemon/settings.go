@@ -46,13 +46,16 @@ func tlsFiles(cfg *config.Service) (files httpapi.TLSFiles, enabled bool, err er
 		return files, false, errors.New("[berth] tls_cert_file and tls_key_file: set both or none")
 	}
 	if b.TLSCertFile == "" && b.TLSClientCAFile != "" {
-		return files, false, errors.New("[berth] tls_client_ca_file: clients can show certificates only when tls_cert_file and tls_key_file are set too")
+		return files, false, errors.New("[berth] tls_client_ca_file: clients can show certificates only when tls_cert_file " +
+			"and tls_key_file are set too")
 	}
 	if b.TLSCertFile == "" && b.TLSAgentCAFile != "" {
-		return files, false, errors.New("[berth] tls_agent_ca_file: agents can show certificates only when tls_cert_file and tls_key_file are set too")
+		return files, false, errors.New("[berth] tls_agent_ca_file: agents can show certificates only when tls_cert_file " +
+			"and tls_key_file are set too")
 	}
 	files = httpapi.TLSFiles{
-		Cert: b.TLSCertFile, Key: b.TLSKeyFile, ClientCA: b.TLSClientCAFile, AgentCA: b.TLSAgentCAFile, MinVersion: tls.VersionTLS12,
+		Cert: b.TLSCertFile, Key: b.TLSKeyFile, ClientCA: b.TLSClientCAFile, AgentCA: b.TLSAgentCAFile,
+		MinVersion: tls.VersionTLS12,
 	}
 	if b.TLSMinVersion == config.TLS13 {
 		files.MinVersion = tls.VersionTLS13

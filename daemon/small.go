@@ -16,7 +16,10 @@ type SmallServer struct {
 
 // StartSmall begins to serve an API. listen sets the address in settings that are otherwise the
 // defaults. The error is a [Failure].
-func StartSmall(ctx context.Context, p Process, listen func(*config.Berth), name string, api httpapi.Config, log *slog.Logger, d Dependencies) (*SmallServer, error) {
+func StartSmall(
+	ctx context.Context, p Process, listen func(*config.Berth), name string, api httpapi.Config, log *slog.Logger,
+	d Dependencies,
+) (*SmallServer, error) {
 	cfg := config.DefaultPlacement() // of which only the settings that all services share apply
 	listen(&cfg.Berth)
 	s := &SmallServer{newServer(cfg, policyOf{}, log, d), name}

@@ -23,14 +23,18 @@ func TestStates(t *testing.T) {
 			return agents.Agent{Alive: alive, AgentRow: network.AgentRow{Synced: synced}}
 		}
 		return []agents.Agent{
-			agent(true, network.SyncDone), agent(true, network.SyncNever), agent(true, network.SyncDue), agent(true, network.SyncFailed), agent(false, network.SyncFailed),
+			agent(true, network.SyncDone), agent(true, network.SyncNever), agent(true, network.SyncDue),
+			agent(true, network.SyncFailed), agent(false, network.SyncFailed),
 		}, failure
 	})
 	m.watchHosts(func(context.Context) ([]compute.HostService, error) {
 		service := func(up, disabled bool) compute.HostService {
 			return compute.HostService{Up: up, ServiceRow: compute.ServiceRow{Disabled: disabled}}
 		}
-		return []compute.HostService{service(true, false), service(false, false), service(false, false), service(true, true), service(false, true), service(false, true)}, failure
+		return []compute.HostService{
+			service(true, false), service(false, false), service(false, false), service(true, true), service(false, true),
+			service(false, true),
+		}, failure
 	})
 	m.watchOperations(func(context.Context) (int, time.Duration, error) { return 7, time.Minute, failure })
 	want := map[string]float64{

@@ -16,7 +16,9 @@ import (
 // startTracing enables tracing when OpenTelemetry's variables request it, and registers its metrics
 // then. With invalid variables tracing stays off and a warning is logged: the variables may be
 // meant for another program, and must not keep the service from starting.
-func startTracing(ctx context.Context, p Process, service string, reg prometheus.Registerer, log *slog.Logger) *tracing.Tracer {
+func startTracing(
+	ctx context.Context, p Process, service string, reg prometheus.Registerer, log *slog.Logger,
+) *tracing.Tracer {
 	spans := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "berth_trace_spans_total", Help: "Spans of traces, by what became of them: exported, dropped, failed.",
 	}, []string{"outcome"})

@@ -29,9 +29,12 @@ type agentFlags struct {
 // machine.
 func (f *agentFlags) add(cmd *cobra.Command) {
 	cli.AddConfigFlags(cmd.Flags(), "neutron.conf, openvswitch_agent.ini or sriov_agent.ini", &f.files, &f.dirs)
-	cmd.Flags().StringArrayVar(&f.computeFiles, "compute-config", nil, "`FILE`: settings of a compute host, a nova.conf, which is run too; may be repeated, later ones win")
-	cmd.Flags().StringArrayVar(&f.computeDirs, "compute-config-dir", nil, "`DIR`: directory whose *.conf files are read after those of --compute-config")
-	cmd.Flags().StringSliceVar(&f.kinds, "kind", nil, "`AGENTS`: agents to run, ovs and sriov (default those that the files name devices for)")
+	cmd.Flags().StringArrayVar(&f.computeFiles, "compute-config", nil,
+		"`FILE`: settings of a compute host, a nova.conf, which is run too; may be repeated, later ones win")
+	cmd.Flags().StringArrayVar(&f.computeDirs, "compute-config-dir", nil,
+		"`DIR`: directory whose *.conf files are read after those of --compute-config")
+	cmd.Flags().StringSliceVar(&f.kinds, "kind", nil,
+		"`AGENTS`: agents to run, ovs and sriov (default those that the files name devices for)")
 }
 
 // newAgent returns "berth agent". Without --compute-config it runs the network agents; with it the
@@ -140,8 +143,9 @@ func (f *agentFlags) source(ctx context.Context, env cli.Env) (src hostagent.Sou
 	return src, err
 }
 
-// run prints the findings about the settings of a host, and fails when one is an error. Warnings about
-// the settings go to standard error, so that with -f json standard output has nothing but the findings.
+// run prints the findings about the settings of a host, and fails when one is an error. Warnings
+// about the settings go to standard error, so that with -f json standard output has nothing but the
+// findings.
 func (o *agentCheckOptions) run(ctx context.Context) error {
 	src, err := o.source(ctx, o.env)
 	if err != nil {

@@ -22,7 +22,8 @@ type hostedCompute struct {
 func novaConf(t *testing.T, places *running) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "nova.conf")
-	rewrite(t, path, "[api]\nauth_strategy = noauth2\n[database]\nconnection = sqlite://\n[placement]\nauth_type = none\nendpoint_override = "+places.url+
+	rewrite(t, path, "[api]\nauth_strategy = noauth2\n[database]\nconnection = sqlite://\n[placement]\n"+
+		"auth_type = none\nendpoint_override = "+places.url+
 		"\n[glance]\nendpoint_override = http://127.0.0.1:1\n")
 	return path
 }
@@ -58,7 +59,10 @@ func TestAgentChecksAComputeHost(t *testing.T) {
 		code       int
 		want       []string
 	}{
-		{"Good", "", cli.ExitOK, []string{"VCPU 6, of which 0 are reserved", "MEMORY_MB 4096, of which 64 are reserved", "it gets a UUID when the agent starts"}},
+		{"Good", "", cli.ExitOK, []string{
+			"VCPU 6, of which 0 are reserved", "MEMORY_MB 4096, of which 64 are reserved",
+			"it gets a UUID when the agent starts",
+		}},
 		{"Machine", "[compute]\ncpu_dedicated_set = 65000", cli.ExitFindings, []string{"error: compute", "65000"}},
 		{"Setting", "[DEFAULT]\ncpu_allocation_ratio = pony", cli.ExitUsage, []string{"pony"}},
 	} {
@@ -84,7 +88,10 @@ func TestAgentChecksAComputeHost(t *testing.T) {
 // at the start and after changes.
 func TestAgentIsAComputeHost(t *testing.T) {
 	places := start(t, t.TempDir(), "placement", "serve", "--listen", "127.0.0.1:0")
-	h := &hostedCompute{places: places, compute: start(t, t.TempDir(), "compute", "serve", "--listen", "127.0.0.1:0", "--config", novaConf(t, places))}
+	h := &hostedCompute{
+		places:  places,
+		compute: start(t, t.TempDir(), "compute", "serve", "--listen", "127.0.0.1:0", "--config", novaConf(t, places)),
+	}
 	dir := t.TempDir()
 	const id = "3b36d91e-bf60-460f-b1f8-3322dee5cdfd"
 	rewrite(t, filepath.Join(dir, "compute_id"), id+"\n")
@@ -94,7 +101,8 @@ func TestAgentIsAComputeHost(t *testing.T) {
 
 	wait(t, "the hypervisor is there", func() bool { return strings.Contains(h.hypervisors(), `"vcpus": 6`) })
 	wait(t, "its inventory is in placement", h.has(id, `"reserved": 64,`))
-	if _, body := h.compute.get("/v2.1/os-services"); !strings.Contains(body, `"host": "cn1"`) || !strings.Contains(body, `"state": "up"`) {
+	if _, body := h.compute.get("/v2.1/os-services"); !strings.Contains(body, `"host": "cn1"`) ||
+		!strings.Contains(body, `"state": "up"`) {
 		t.Errorf("the services are %s", body)
 	}
 	wait(t, "so are its traits", func() bool {
@@ -103,7 +111,8 @@ func TestAgentIsAComputeHost(t *testing.T) {
 
 	rewrite(t, h.file, h.hostText(dir, "[DEFAULT]", "cpu_allocation_ratio = pony"))
 	h.logged(`old ones remain in force.*pony`)
-	rewrite(t, h.file, h.hostText(dir, "[DEFAULT]", "cpu_allocation_ratio = 3.5", "debug = true", "[berth]", "fake_build_time = 0.5", "fake_vcpus = 6"))
+	rewrite(t, h.file, h.hostText(dir, "[DEFAULT]", "cpu_allocation_ratio = 3.5", "debug = true", "[berth]",
+		"fake_build_time = 0.5", "fake_vcpus = 6"))
 	h.logged(`take effect at the next start.*settings="?\[\[DEFAULT\] debug \[berth\] fake_build_time\]`)
 	wait(t, "a changed ratio is in placement", h.has(id, `"allocation_ratio": 3.5`))
 
@@ -111,7 +120,8 @@ func TestAgentIsAComputeHost(t *testing.T) {
 	if err := os.Mkdir(filepath.Dir(extra), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	rewrite(t, extra, `{meta: {schema_version: "1.0"}, providers: [{identification: {uuid: $COMPUTE_NODE}, inventories: {additional: [{CUSTOM_LLC: {total: 22}}]}}]}`)
+	rewrite(t, extra, `{meta: {schema_version: "1.0"}, providers: [{identification: {uuid: $COMPUTE_NODE}, inventories: `+
+		`{additional: [{CUSTOM_LLC: {total: 22}}]}}]}`)
 	h.signal(syscall.SIGHUP)
 	wait(t, "what a provider file adds is in placement", h.has(id, `"CUSTOM_LLC": {`))
 	rewrite(t, extra, `{meta: {schema_version: "2.0"}, providers: []}`)
@@ -128,7 +138,8 @@ func TestAgentIsAComputeHost(t *testing.T) {
 
 	other := filepath.Join(t.TempDir(), "nova.conf") // another host that calls itself so
 	rewrite(t, other, strings.Replace(h.hostText(dir), "host = cn1", "host = cn2", 1))
-	launch(t, nil, nil, "agent", "--compute-config", other).logged(`the report to the compute service failed.*is another host's`)
+	launch(t, nil, nil, "agent", "--compute-config", other).logged(`the report to the compute service failed.*is ` +
+		`another host's`)
 	if got := providers(t, places); len(got) != 1 || slices.Contains(got, "cn2") {
 		t.Errorf("placement has %q", got)
 	}

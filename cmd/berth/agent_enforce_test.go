@@ -24,7 +24,8 @@ func newGuaranteedHost(t *testing.T) *guaranteedHost {
 	s := ovstest.NewSwitch(t)
 	h := &guaranteedHost{Switch: s, t: t, file: filepath.Join(t.TempDir(), "agent.ini")}
 	h.networks = start(t, t.TempDir(), "network", "serve", "--listen", "127.0.0.1:0", "--config",
-		neutronConf(t, "service_plugins = qos", "[ml2]\nmechanism_drivers = openvswitch\nextension_drivers = qos,port_security", networkDatabaseAt("sqlite://")))
+		neutronConf(t, "service_plugins = qos",
+			"[ml2]\nmechanism_drivers = openvswitch\nextension_drivers = qos,port_security", networkDatabaseAt("sqlite://")))
 	s.AddBridge("br-int")
 	s.AddBridge("br-ex")
 	s.AddPort("br-ex", "eth1", "")
@@ -49,7 +50,8 @@ network_token = admin
 func (h *guaranteedHost) agent() *running {
 	h.t.Helper()
 	tc := filepath.Dir(h.Wrap("tc"))
-	return launch(h.t, []string{"OVS_RUNDIR=" + h.RunDir(), "PATH=" + tc + ":" + os.Getenv("PATH")}, nil, "agent", "--config", h.file)
+	return launch(h.t, []string{"OVS_RUNDIR=" + h.RunDir(), "PATH=" + tc + ":" + os.Getenv("PATH")}, nil, "agent",
+		"--config", h.file)
 }
 
 // port creates a port that is bound to the host, with a policy, and plugs it in.
@@ -92,14 +94,21 @@ func TestAgentEnforcesPorts(t *testing.T) {
 	agent := h.agent()
 	wait(t, "the agent is known, with what its switch can do", h.shows("/v2.0/agents", `"netdev"`))
 	policy := h.id("POST", "/v2.0/qos/policies", `{"policy": {"name": "p"}}`)
-	h.id("POST", "/v2.0/qos/policies/"+policy+"/minimum_bandwidth_rules", `{"minimum_bandwidth_rule": {"min_kbps": 100000}}`)
-	limit := h.id("POST", "/v2.0/qos/policies/"+policy+"/bandwidth_limit_rules", `{"bandwidth_limit_rule": {"max_kbps": 300000}}`)
+	h.id("POST", "/v2.0/qos/policies/"+policy+"/minimum_bandwidth_rules",
+		`{"minimum_bandwidth_rule": {"min_kbps": 100000}}`)
+	limit := h.id("POST", "/v2.0/qos/policies/"+policy+"/bandwidth_limit_rules",
+		`{"bandwidth_limit_rule": {"max_kbps": 300000}}`)
 	port := h.port("tap1", policy)
-	wait(t, "the port has its queue", func() bool { return strings.Contains(h.queues(), `max-rate=300000000 min-rate=100000000`) })
+	wait(t, "the port has its queue", func() bool {
+		return strings.Contains(h.queues(), `max-rate=300000000 min-rate=100000000`)
+	})
 	wait(t, "the port is active", h.shows("/v2.0/ports/"+port, `"status": "ACTIVE"`))
 
-	request(t, h.networks, "PUT", "/v2.0/qos/policies/"+policy+"/bandwidth_limit_rules/"+limit, `{"bandwidth_limit_rule": {"max_kbps": 200000}}`)
-	wait(t, "a rule that changes is followed", func() bool { return strings.Contains(h.queues(), `max-rate=200000000 min-rate=100000000`) })
+	request(t, h.networks, "PUT", "/v2.0/qos/policies/"+policy+"/bandwidth_limit_rules/"+limit,
+		`{"bandwidth_limit_rule": {"max_kbps": 200000}}`)
+	wait(t, "a rule that changes is followed", func() bool {
+		return strings.Contains(h.queues(), `max-rate=200000000 min-rate=100000000`)
+	})
 
 	mark := h.id("POST", "/v2.0/qos/policies/"+policy+"/dscp_marking_rules", `{"dscp_marking_rule": {"dscp_mark": 10}}`)
 	wait(t, "what is not enforced is reported", h.shows("/v2.0/agents", "dscp_marking is not applied"))

@@ -56,7 +56,8 @@ func (o *agentKeyOptions) run(hosts []string) error {
 		return cli.Fail(cli.ExitUsage, err)
 	}
 	if len(secrets) == 0 {
-		return cli.Fail(cli.ExitUsage, errors.New("[berth] host_key_secret: set it in the settings of the network and the compute service, and name one of their files with --config"))
+		return cli.Fail(cli.ExitUsage, errors.New("[berth] host_key_secret: set it in the settings of the network and the "+
+			"compute service, and name one of their files with --config"))
 	}
 	type hostKey struct {
 		Host string `json:"host"`

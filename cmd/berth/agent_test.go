@@ -42,18 +42,37 @@ func TestAgentCommandLines(t *testing.T) {
 	none := filepath.Join(t.TempDir(), "none.ini")
 	rewrite(t, none, "[ovs]\n")
 	wrong := filepath.Join(t.TempDir(), "wrong.ini")
-	rewrite(t, wrong, "[ovs]\nbridge_mappings = physnet0:br0\nresource_provider_bandwidths = br0:pony:1\n[berth]\nnetwork_urls = ftp://x\n")
+	rewrite(t, wrong,
+		"[ovs]\nbridge_mappings = physnet0:br0\nresource_provider_bandwidths = br0:pony:1\n[berth]\nnetwork_urls = ftp://x\n")
 	file := agentFile(t)
 	for name, tc := range map[string]commandLine{
-		"Help":           {[]string{"agent", "--help"}, cli.ExitOK, []string{"Usage:", "check", "network_urls"}, nil},
-		"CheckHelp":      {[]string{"agent", "check", "--help"}, cli.ExitOK, []string{"Exit codes:"}, nil},
-		"NoDevices":      {[]string{"agent", "--config", none}, cli.ExitUsage, nil, []string{"[ovs] bridge_mappings"}},
-		"NoSuchAgent":    {[]string{"agent", "--config", file, "--kind", "pony"}, cli.ExitUsage, nil, []string{"pony", "want ovs or sriov"}},
+		"Help":      {[]string{"agent", "--help"}, cli.ExitOK, []string{"Usage:", "check", "network_urls"}, nil},
+		"CheckHelp": {[]string{"agent", "check", "--help"}, cli.ExitOK, []string{"Exit codes:"}, nil},
+		"NoDevices": {[]string{"agent", "--config", none}, cli.ExitUsage, nil, []string{"[ovs] bridge_mappings"}},
+		"NoSuchAgent": {
+			[]string{"agent", "--config", file, "--kind", "pony"}, cli.ExitUsage, nil, []string{"pony", "want ovs or sriov"},
+		},
 		"AllWrongAtOnce": {[]string{"agent", "--config", wrong}, cli.ExitUsage, nil, []string{"pony", "network_urls"}},
-		"NoCA":           {[]string{"agent", "--config", agentFile(t, "[berth]", "network_urls = https://127.0.0.1:1", "network_ca_file = /nonexistent")}, cli.ExitUsage, nil, []string{"network_ca_file"}},
-		"CheckFinds":     {[]string{"agent", "check", "--config", file}, cli.ExitFindings, []string{"error: ovs br-physnet0", "error: sriov ens5"}, []string{"not as its settings say"}},
-		"CheckJSON":      {[]string{"agent", "check", "--config", file, "-f", "json"}, cli.ExitFindings, []string{`"level": "error"`, `"about": "ovs br-physnet0"`}, nil},
-		"CheckFormat":    {[]string{"agent", "check", "--config", file, "-f", "xml"}, cli.ExitUsage, nil, []string{"table, json, yaml, csv or value"}},
+		"NoCA": {[]string{
+			"agent", "--config", agentFile(t, "[berth]", "network_urls = https://127.0.0.1:1", "network_ca_file = /nonexistent"),
+		}, cli.ExitUsage, nil, []string{"network_ca_file"}},
+		"CheckFinds": {
+			[]string{"agent", "check", "--config", file},
+			cli.ExitFindings,
+			[]string{"error: ovs br-physnet0", "error: sriov ens5"},
+			[]string{"not as its settings say"},
+		},
+		"CheckJSON": {
+			[]string{"agent", "check", "--config", file, "-f", "json"},
+			cli.ExitFindings,
+			[]string{`"level": "error"`, `"about": "ovs br-physnet0"`},
+			nil,
+		},
+		"CheckFormat": {
+			[]string{"agent", "check", "--config", file, "-f", "xml"},
+			cli.ExitUsage, nil,
+			[]string{"table, json, yaml, csv or value"},
+		},
 	} {
 		t.Run(name, tc.try)
 	}
@@ -70,7 +89,8 @@ func newReportedHost(t *testing.T, lines ...string) *reportedHost {
 	t.Helper()
 	places := start(t, t.TempDir(), "placement", "serve", "--listen", "127.0.0.1:0")
 	networks := start(t, t.TempDir(), "network", "serve", "--listen", "127.0.0.1:0", "--config",
-		neutronConf(t, strings.Join(append(lines, "service_plugins = placement"), "\n"), networkDatabaseAt("sqlite://"), "[placement]\nauth_type = none\nendpoint_override = "+places.url,
+		neutronConf(t, strings.Join(append(lines, "service_plugins = placement"), "\n"), networkDatabaseAt("sqlite://"),
+			"[placement]\nauth_type = none\nendpoint_override = "+places.url,
 			"[ml2]\nmechanism_drivers = openvswitch,sriovnicswitch"))
 	h := &reportedHost{t: t, places: places, networks: networks, file: agentFile(t)}
 	h.write()
@@ -81,7 +101,8 @@ func newReportedHost(t *testing.T, lines ...string) *reportedHost {
 // write rewrites the settings, with replacements in pairs of old and new text.
 func (h *reportedHost) write(change ...string) {
 	h.t.Helper()
-	text := agentText("[berth]", "network_urls = http://127.0.0.1:1,"+h.networks.url, "network_token = admin", "watch_interval = 1")
+	text := agentText("[berth]", "network_urls = http://127.0.0.1:1,"+h.networks.url, "network_token = admin",
+		"watch_interval = 1")
 	rewrite(h.t, h.file, strings.NewReplacer(change...).Replace(text))
 }
 
@@ -111,7 +132,8 @@ func TestAgentReports(t *testing.T) {
 	h := newReportedHost(t)
 	places := h.places
 	wait(t, "the sync fails without the host's provider", h.synced("false"))
-	if _, body := h.networks.get("/v2.0/agents?fields=availability_zone"); strings.Count(body, `"availability_zone": null`) != 2 {
+	if _, body := h.networks.get("/v2.0/agents?fields=availability_zone"); strings.Count(body,
+		`"availability_zone": null`) != 2 {
 		t.Errorf("agents whose files name no zone report one: %s", body)
 	}
 	h.makeRoot("devstack0")
@@ -130,15 +152,18 @@ func TestAgentReports(t *testing.T) {
 	decodeFrom(t, request(t, places, "GET", "/traits?name=startswith:CUSTOM_", ""), &traits)
 	slices.Sort(traits.Traits)
 	wantTraits := []string{
-		"CUSTOM_PHYSNET_PHYSNET0", "CUSTOM_VNIC_TYPE_DIRECT", "CUSTOM_VNIC_TYPE_DIRECT_PHYSICAL", "CUSTOM_VNIC_TYPE_MACVTAP", "CUSTOM_VNIC_TYPE_NORMAL",
+		"CUSTOM_PHYSNET_PHYSNET0", "CUSTOM_VNIC_TYPE_DIRECT", "CUSTOM_VNIC_TYPE_DIRECT_PHYSICAL", "CUSTOM_VNIC_TYPE_MACVTAP",
+		"CUSTOM_VNIC_TYPE_NORMAL",
 	}
 	if diff := cmp.Diff(wantTraits, traits.Traits); diff != "" {
 		t.Errorf("the custom traits (-want +got):\n%s", diff)
 	}
 
-	h.write("br-physnet0:10000000:10000000", "br-physnet0:20000000:10000000", "[berth]", "[berth]\nresource_provider_traits = br-physnet0:CUSTOM_GUARANTEED")
+	h.write("br-physnet0:10000000:10000000", "br-physnet0:20000000:10000000", "[berth]",
+		"[berth]\nresource_provider_traits = br-physnet0:CUSTOM_GUARANTEED")
 	wait(t, "a changed bandwidth is in placement", func() bool {
-		return strings.Contains(request(t, places, "GET", "/resource_providers/"+bridge+"/inventories", ""), `"total": 20000000`)
+		return strings.Contains(request(t, places, "GET", "/resource_providers/"+bridge+"/inventories", ""),
+			`"total": 20000000`)
 	})
 	wait(t, "the trait of the settings is in placement", func() bool {
 		return strings.Contains(request(t, places, "GET", "/resource_providers/"+bridge+"/traits", ""), `"CUSTOM_GUARANTEED"`)
@@ -174,7 +199,9 @@ func TestRemovedDevicesOfAgents(t *testing.T) {
 		"compute0:Open vSwitch agent:br-ex 96eb311e-6030-5230-b06a-d121477bfaae 2 below compute0:Open vSwitch agent",
 		"devstack0 0",
 	}
-	wait(t, "nothing but the host's own provider has the old name", func() bool { return slices.Equal(want, providers(t, h.places)) })
+	wait(t, "nothing but the host's own provider has the old name", func() bool {
+		return slices.Equal(want, providers(t, h.places))
+	})
 	wait(t, "the records say so", h.synced("true"))
 	if body := h.records(); strings.Contains(body, "kept_providers") {
 		t.Errorf("what was kept is still in the agents' records: %s", body)
@@ -195,11 +222,13 @@ func TestRemovedAgents(t *testing.T) {
 		}
 	}
 	const aggregate = "5e57b85f-b017-419a-8745-000000000000" // a sync leaves it alone
-	request(t, h.places, "PUT", "/resource_providers/"+bridge+"/aggregates", `{"aggregates": ["`+aggregate+`"], "resource_provider_generation": 2}`)
+	request(t, h.places, "PUT", "/resource_providers/"+bridge+"/aggregates",
+		`{"aggregates": ["`+aggregate+`"], "resource_provider_generation": 2}`)
 	wait(t, "it is alive", func() bool { return strings.Count(h.records(), `"alive": true`) == 2 })
 	forget()
 	wait(t, "the agents are back", h.synced("true"))
-	if has := request(t, h.places, "GET", "/resource_providers/"+bridge+"/aggregates", ""); !strings.Contains(has, aggregate) {
+	if has := request(t, h.places, "GET", "/resource_providers/"+bridge+
+		"/aggregates", ""); !strings.Contains(has, aggregate) {
 		t.Errorf("the bridge of an agent that is alive has been removed: the new one has %s", has)
 	}
 

@@ -49,16 +49,44 @@ func TestAudit(t *testing.T) {
 		stdout, stderr string
 	}{
 		{[]string{"--from-file", recordsFile(t, healthy.Done())}, cli.ExitOK, "no findings\n", "read 1 provider"},
-		{[]string{"--from-file", file}, cli.ExitFindings, "warning: flavor-amount-superfluous\n", "the services disagree: 1 finding\n"},
-		{[]string{"--from-file", file, "-f", "value", "-c", "code", "-c", "found"}, cli.ExitFindings, "flavor-amount-superfluous it has allocated MEMORY_MB 1025\n", ""},
+		{
+			[]string{"--from-file", file},
+			cli.ExitFindings, "warning: flavor-amount-superfluous\n",
+			"the services disagree: 1 finding\n",
+		},
+		{
+			[]string{"--from-file", file, "-f", "value", "-c", "code", "-c", "found"},
+			cli.ExitFindings,
+			"flavor-amount-superfluous it has allocated MEMORY_MB 1025\n", "",
+		},
 		{[]string{"--from-file", file, "--severity", "error"}, cli.ExitOK, "no findings\n", ""},
 		{[]string{"--from-file", file, "--code", "orphaned-allocation"}, cli.ExitOK, "no findings\n", ""},
 		{[]string{"--from-file", file, "--server", "server0", "--host", "cn1"}, cli.ExitFindings, "about     server ", ""},
-		{[]string{"--from-file", file, "--server", "server1"}, cli.ExitUsage, "", `there is no server with the name or UUID "server1"`},
-		{[]string{"--from-file", file, "--port", "port0"}, cli.ExitUsage, "", `there is no port of a server with the name or UUID "port0"`},
-		{[]string{"--from-file", file, "--host", "CN1", "--host", "cn9"}, cli.ExitUsage, "", `there is no host with the name "cn9"`},
-		{[]string{"--from-file", file, "--server", cloudtest.UUID("deleted")}, cli.ExitOK, "no findings\n", "note: no record has the UUID " + cloudtest.UUID("deleted")},
-		{[]string{"--from-file", file, "--code", "orphan"}, cli.ExitUsage, "", `there is no code "orphan"; berth audit --list lists them`},
+		{
+			[]string{"--from-file", file, "--server", "server1"},
+			cli.ExitUsage, "",
+			`there is no server with the name or UUID "server1"`,
+		},
+		{
+			[]string{"--from-file", file, "--port", "port0"},
+			cli.ExitUsage, "",
+			`there is no port of a server with the name or UUID "port0"`,
+		},
+		{
+			[]string{"--from-file", file, "--host", "CN1", "--host", "cn9"},
+			cli.ExitUsage, "",
+			`there is no host with the name "cn9"`,
+		},
+		{
+			[]string{"--from-file", file, "--server", cloudtest.UUID("deleted")},
+			cli.ExitOK, "no findings\n",
+			"note: no record has the UUID " + cloudtest.UUID("deleted"),
+		},
+		{
+			[]string{"--from-file", file, "--code", "orphan"},
+			cli.ExitUsage, "",
+			`there is no code "orphan"; berth audit --list lists them`,
+		},
 		{[]string{"--from-file", file, "--severity", "bad"}, cli.ExitUsage, "", "want error, warning or info"},
 		{[]string{"--from-file", file, "-c", "price"}, cli.ExitUsage, "", `there is no column "price"`},
 		{[]string{"--os-cloud", "prod", "--recheck", "1m"}, cli.ExitUsage, "", "1m: want --recheck=1m; without = it is 10s"},
@@ -72,7 +100,8 @@ func TestAudit(t *testing.T) {
 	}
 	c := leaking()
 	c.Network = nil
-	if code, _, stderr := berth(t, "audit", "--from-file", recordsFile(t, c)); code != cli.ExitFindings || !strings.Contains(stderr, "note: not checked everywhere: port-of-gone-server") {
+	if code, _, stderr := berth(t, "audit", "--from-file", recordsFile(t, c)); code != cli.ExitFindings ||
+		!strings.Contains(stderr, "note: not checked everywhere: port-of-gone-server") {
 		t.Errorf("without the network service it exits with %d:\n%s", code, stderr)
 	}
 	c = healthy.Done()
@@ -80,23 +109,31 @@ func TestAudit(t *testing.T) {
 		cut    func()
 		code   int
 		stdout string
-	}{{func() {}, cli.ExitOK, "no findings\n"}, {func() { c.Compute, c.Network = nil, nil }, cli.ExitFailure, "no findings in what could be checked\n"}} {
+	}{
+		{func() {}, cli.ExitOK, "no findings\n"},
+		{func() { c.Compute, c.Network = nil, nil }, cli.ExitFailure, "no findings in what could be checked\n"},
+	} {
 		tc.cut()
-		if code, stdout, stderr := berth(t, "audit", "--complete", "--from-file", recordsFile(t, c)); code != tc.code || stdout != tc.stdout {
+		if code, stdout, stderr := berth(t, "audit", "--complete", "--from-file", recordsFile(t, c)); code != tc.code ||
+			stdout != tc.stdout {
 			t.Errorf("berth audit --complete exits with %d, want %d, and prints:\n%s%s", code, tc.code, stdout, stderr)
 		}
 	}
 }
 
-// guaranteed starts a server, server0, with a port on a network with a subnet; the port guarantees bandwidth.
+// guaranteed starts a server, server0, with a port on a network with a subnet; the port guarantees
+// bandwidth.
 func (u *upRun) guaranteed() (server, port, network string) {
 	u.t.Helper()
 	network = u.made(u.network+"/networks", "network", map[string]any{
-		"name": "net0", "provider:network_type": "vlan", "provider:physical_network": "physnet0", "provider:segmentation_id": 100,
+		"name": "net0", "provider:network_type": "vlan", "provider:physical_network": "physnet0",
+		"provider:segmentation_id": 100,
 	})
 	u.made(u.network+"/subnets", "subnet", map[string]any{"network_id": network, "ip_version": 4, "cidr": "10.0.4.0/24"})
 	gold := u.made(u.network+"/qos/policies", "policy", map[string]any{"name": "policy0"})
-	u.made(u.network+"/qos/policies/"+gold+"/minimum_bandwidth_rules", "minimum_bandwidth_rule", map[string]any{"min_kbps": 1_000_000, "direction": "egress"})
+	u.made(u.network+"/qos/policies/"+gold+"/minimum_bandwidth_rules", "minimum_bandwidth_rule", map[string]any{
+		"min_kbps": 1_000_000, "direction": "egress",
+	})
 	port = u.made(u.network+"/ports", "port", map[string]any{"network_id": network, "qos_policy_id": gold})
 	server = u.made(u.compute+"/servers", "server", map[string]any{
 		"name": "server0", "flavorRef": "c1", "imageRef": upImage, "networks": []map[string]any{{"port": port}},
@@ -139,7 +176,8 @@ func TestAuditLooksAgain(t *testing.T) {
 	defer u.stop()
 	root := cloudtest.UUID("deleted")
 	u.request("POST", u.url+"/resource_providers", map[string]any{"name": "deleted", "uuid": root}, nil)
-	u.request("PUT", u.url+"/resource_providers/"+root+"/traits", map[string]any{"resource_provider_generation": 0, "traits": []string{"COMPUTE_NODE"}}, nil)
+	u.request("PUT", u.url+"/resource_providers/"+root+"/traits",
+		map[string]any{"resource_provider_generation": 0, "traits": []string{"COMPUTE_NODE"}}, nil)
 	look := func(undo func()) (code int, stdout, stderr string) {
 		var out strings.Builder
 		said := &undoing{undo: undo}
@@ -148,7 +186,8 @@ func TestAuditLooksAgain(t *testing.T) {
 		code = run(t.Context(), []string{"audit", "--recheck=1ms"}, env)
 		return code, out.String(), said.String()
 	}
-	if code, stdout, stderr := look(nil); code != cli.ExitFindings || !strings.Contains(stdout, "provider-of-gone-host") || !strings.Contains(stderr, "1 finding; rechecking in 1ms\n") {
+	if code, stdout, stderr := look(nil); code != cli.ExitFindings || !strings.Contains(stdout, "provider-of-gone-host") ||
+		!strings.Contains(stderr, "1 finding; rechecking in 1ms\n") {
 		t.Errorf("berth audit --recheck exits with %d:\n%s%s", code, stdout, stderr)
 	}
 	code, stdout, stderr := look(func() { u.request("DELETE", u.url+"/resource_providers/"+root, nil, nil) })
@@ -170,7 +209,8 @@ func TestAuditDocument(t *testing.T) {
 		}
 	}
 	for _, k := range audit.Kinds() {
-		if row := fmt.Sprintf("| `%s` | %s | %s | %s |\n", k.Code, k.Severity, k.Means, k.Repair); !strings.Contains(page, row) {
+		if row := fmt.Sprintf("| `%s` | %s | %s | %s |\n", k.Code, k.Severity, k.Means, k.Repair); !strings.Contains(page,
+			row) {
 			t.Errorf("docs/operations/audit.md lacks\n%s", row)
 		}
 	}

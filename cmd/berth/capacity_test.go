@@ -13,7 +13,8 @@ import (
 	"github.com/berthcloud/berth/placement/placementtest"
 )
 
-// capacityFile writes the records of three hosts, of which cn1 has two servers, and returns the name of the file.
+// capacityFile writes the records of three hosts, of which cn1 has two servers, and returns the
+// name of the file.
 func capacityFile(t *testing.T) string {
 	t.Helper()
 	half := func(r *placement.InventoryRow) { r.MaxUnit = 2048 }
@@ -26,10 +27,13 @@ func capacityFile(t *testing.T) string {
 	b.Use("cn1", vcpu, 5)
 	c := &cloud.Cloud{
 		Source: "a test", Placement: cloudtest.Records(b.Snapshot()), Network: &cloud.Network{},
-		Compute: &cloud.Compute{Aggregates: []cloud.Aggregate{{Metadata: map[string]string{"availability_zone": "east"}}}, Services: []cloud.Service{{Binary: "nova-compute", Host: "cn5", State: "down"}}, Servers: []cloud.Server{
-			{UUID: "s1", Name: "web", Node: "cn1", Flavor: cloud.Flavor{Name: "big", VCPUs: 3, RAM: 512}},
-			{UUID: "s2", Name: "db", Node: "cn1", Flavor: cloud.Flavor{Name: "small", VCPUs: 2, RAM: 512}},
-		}},
+		Compute: &cloud.Compute{
+			Aggregates: []cloud.Aggregate{{Metadata: map[string]string{"availability_zone": "east"}}},
+			Services:   []cloud.Service{{Binary: "nova-compute", Host: "cn5", State: "down"}}, Servers: []cloud.Server{
+				{UUID: "s1", Name: "web", Node: "cn1", Flavor: cloud.Flavor{Name: "big", VCPUs: 3, RAM: 512}},
+				{UUID: "s2", Name: "db", Node: "cn1", Flavor: cloud.Flavor{Name: "small", VCPUs: 2, RAM: 512}},
+			},
+		},
 	}
 	c.Placement.Traits = append(c.Placement.Traits, "COMPUTE_STATUS_DISABLED")
 	c.Placement.Consumers = []cloud.Consumer{
@@ -48,8 +52,8 @@ func capacityFile(t *testing.T) string {
 	return path
 }
 
-// What is left is counted for queries, for servers like one that exists and for mixes, with and without a host; plans name the moves and
-// what has no place.
+// What is left is counted for queries, for servers like one that exists and for mixes, with and
+// without a host; plans name the moves and what has no place.
 func TestCapacity(t *testing.T) {
 	file := capacityFile(t)
 	for _, c := range []struct {
@@ -64,13 +68,31 @@ func TestCapacity(t *testing.T) {
 		{"headroom --server web", cli.ExitOK, "note: cn5 is excluded: its compute service is down\n"},
 		{"headroom --server 2*web --server db", cli.ExitOK, "1 rounds fit (exact)\nno further claim of web\n"},
 		{"headroom --query ?resources=VCPU:1", cli.ExitOK, "13 more fit (exact)\n"},
-		{"headroom --query http://placement/placement/allocation_candidates?resources=VCPU:1", cli.ExitOK, "13 more fit (exact)\n"},
-		{"headroom --query 2*/allocation_candidates?resources=VCPU:1 --query resources=VCPU:1", cli.ExitOK, "no further claim of resources=VCPU:1\n"},
-		{"headroom --query /resource_providers?resources=VCPU:1", cli.ExitUsage, `the query "/resource_providers?resources=VCPU:1": `},
+		{
+			"headroom --query http://placement/placement/allocation_candidates?resources=VCPU:1", cli.ExitOK,
+			"13 more fit (exact)\n",
+		},
+		{
+			"headroom --query 2*/allocation_candidates?resources=VCPU:1 --query resources=VCPU:1", cli.ExitOK,
+			"no further claim of resources=VCPU:1\n",
+		},
+		{
+			"headroom --query /resource_providers?resources=VCPU:1", cli.ExitUsage,
+			`the query "/resource_providers?resources=VCPU:1": `,
+		},
 		{"headroom --query resources=VCPU:9", cli.ExitFindings, "0 more fit (exact)\n4 hosts: not enough VCPU\n"},
-		{"headroom --query resources=MEMORY_MB:4000", cli.ExitFindings, "0 more fit (exact)\n4 hosts: no such amount of MEMORY_MB in one allocation\n"},
-		{"headroom --query resources=MEMORY_MB:4000 -f csv", cli.ExitFindings, "MEMORY_MB of cn3: at most 2048 in one allocation, not 4000"},
-		{"headroom --query resources=VCPU:2 -f csv", cli.ExitOK, "\"Host\",\"Fits\",\"Most\",\"Runs Out\"\n\"cn2\",2,2,\"VCPU of cn2: 0 of 2\"\n"},
+		{
+			"headroom --query resources=MEMORY_MB:4000", cli.ExitFindings,
+			"0 more fit (exact)\n4 hosts: no such amount of MEMORY_MB in one allocation\n",
+		},
+		{
+			"headroom --query resources=MEMORY_MB:4000 -f csv", cli.ExitFindings,
+			"MEMORY_MB of cn3: at most 2048 in one allocation, not 4000",
+		},
+		{
+			"headroom --query resources=VCPU:2 -f csv", cli.ExitOK,
+			"\"Host\",\"Fits\",\"Most\",\"Runs Out\"\n\"cn2\",2,2,\"VCPU of cn2: 0 of 2\"\n",
+		},
 		{"headroom --query resources=BANANA:2", cli.ExitUsage, "No such resource class BANANA"},
 		{"headroom --query resource=VCPU:2", cli.ExitUsage, `the query "resource=VCPU:2": `},
 		{"headroom --query 0*resources=VCPU:2", cli.ExitUsage, "it must be 1 or more"},
@@ -79,7 +101,8 @@ func TestCapacity(t *testing.T) {
 		{"headroom", cli.ExitUsage, "nothing says what is to be counted"},
 		{"drain cn1", cli.ExitOK, "cn1 can be drained with 2 moves\n"},
 		{"drain cn1 -f value -c consumer -c to", cli.ExitOK, "s1 cn3\ns2 cn2\n"},
-		{"drain cn1", cli.ExitOK, "note: there are no records of server groups: moves that they forbid are planned too\nnote: the compute service does not say which zones"},
+		{"drain cn1", cli.ExitOK, "note: there are no records of server groups: moves that they forbid are planned too\n" +
+			"note: the compute service does not say which zones"},
 		{"drain cn2", cli.ExitOK, "nothing has allocations on cn2\n"},
 		{"drain cn9", cli.ExitUsage, `no provider with the name or UUID "cn9"`},
 		{"drain", cli.ExitUsage, "takes the name or UUID of one host"},
@@ -87,7 +110,8 @@ func TestCapacity(t *testing.T) {
 		args := append([]string{"capacity"}, strings.Fields(c.args)...)
 		code, stdout, stderr := berthIn(t, "", nil, append(args, "--from-file", file)...)
 		if code != c.code || !strings.Contains(stdout+stderr, c.want) {
-			t.Errorf("berth capacity %s exits with %d, want %d, and prints\n%s%s\nwant %q", c.args, code, c.code, stdout, stderr, c.want)
+			t.Errorf("berth capacity %s exits with %d, want %d, and prints\n%s%s\nwant %q", c.args, code, c.code, stdout, stderr,
+				c.want)
 		}
 	}
 }

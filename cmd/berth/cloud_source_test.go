@@ -15,10 +15,14 @@ import (
 )
 
 // berthIn runs a command line with variables and standard input.
-func berthIn(t *testing.T, stdin string, variables map[string]string, args ...string) (code int, stdout, stderr string) {
+func berthIn(
+	t *testing.T, stdin string, variables map[string]string, args ...string,
+) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, err bytes.Buffer
-	env := cli.Env{Stdin: strings.NewReader(stdin), Stdout: &out, Stderr: &err, Environ: environOf(variables), Version: currentVersion()}
+	env := cli.Env{
+		Stdin: strings.NewReader(stdin), Stdout: &out, Stderr: &err, Environ: environOf(variables), Version: currentVersion(),
+	}
 	ctx, cancel := context.WithTimeout(t.Context(), hangTime)
 	defer cancel()
 	root := newRoot(env)
@@ -56,14 +60,16 @@ func readRecords(t *testing.T, path string) *cloud.Cloud {
 	return c
 }
 
-// A running cloud is exported through its APIs, with clouds.yaml and with the variables of an openrc file, and placement's part
-// from its database: the records are the same. The file is read again from its name and from standard input.
+// A running cloud is exported through its APIs, with clouds.yaml and with the variables of an
+// openrc file, and placement's part from its database: the records are the same. The file is read
+// again from its name and from standard input.
 func TestExport(t *testing.T) {
 	dir := t.TempDir()
 	u := startUp(t, dir)
 	defer u.stop()
 	_, _, net0 := u.guaranteed()
-	line := u.made(u.network+"/ports", "port", map[string]any{"name": "line", "network_id": net0}) // it has no device, and is on no list but that of trunks
+	// it has no device, and is on no list but that of trunks
+	line := u.made(u.network+"/ports", "port", map[string]any{"name": "line", "network_id": net0})
 	u.made(u.network+"/trunks", "trunk", map[string]any{"name": "trunk0", "port_id": line})
 
 	named := map[string]string{"OS_CLIENT_CONFIG_FILE": filepath.Join(dir, "clouds.yaml")}
@@ -76,30 +82,37 @@ func TestExport(t *testing.T) {
 		}
 		return stdout
 	}
-	run(cli.ExitOK, "read 7 providers, 1 consumer, 1 server, ", "records", "export", "--os-cloud", "berth-admin", "--all", file)
+	run(cli.ExitOK, "read 7 providers, 1 consumer, 1 server, ", "records", "export", "--os-cloud", "berth-admin", "--all",
+		file)
 	run(cli.ExitFailure, "exists; --force replaces it", "records", "export", "--os-cloud", "berth-admin", file)
 	run(cli.ExitFailure, "403 Forbidden", "records", "export", "--os-cloud", "berth-demo")
-	run(cli.ExitFailure, "there is no cloud nobody; it has berth-admin, berth-demo", "records", "export", "--os-cloud", "nobody")
+	run(cli.ExitFailure, "there is no cloud nobody; it has berth-admin, berth-demo", "records", "export", "--os-cloud",
+		"nobody")
 	c := readRecords(t, file)
-	if n := c.Network; n == nil || len(n.Ports) != 1 || n.Ports[0].Allocation == nil || n.Ports[0].Request == nil || len(n.Policies) == 0 || len(n.Agents) == 0 {
+	if n := c.Network; n == nil || len(n.Ports) != 1 || n.Ports[0].Allocation == nil || n.Ports[0].Request == nil ||
+		len(n.Policies) == 0 || len(n.Agents) == 0 {
 		t.Errorf("the network's records are %+v", n)
 	}
-	if s := c.Compute; s == nil || len(s.Servers) != 1 || s.Servers[0].Host != upHostName || s.Servers[0].Flavor.Name != "cirros256" || len(s.Hypervisors) != 3 || len(s.Services) == 0 {
+	if s := c.Compute; s == nil || len(s.Servers) != 1 || s.Servers[0].Host != upHostName ||
+		s.Servers[0].Flavor.Name != "cirros256" || len(s.Hypervisors) != 3 || len(s.Services) == 0 {
 		t.Errorf("compute's records are %+v", s)
 	}
-	if n := c.Network.Trunks; len(n) != 1 || n[0].Name != "trunk0" || n[0].Parent != (cloud.TrunkPort{UUID: line, Name: "line"}) {
+	if n := c.Network.Trunks; len(n) != 1 || n[0].Name != "trunk0" ||
+		n[0].Parent != (cloud.TrunkPort{UUID: line, Name: "line"}) {
 		t.Errorf("the trunks are %+v", n)
 	}
 	if c.Unread != nil {
 		t.Errorf("unread: %q", c.Unread)
 	}
 
-	run(cli.ExitOK, "from the database ", "records", "export", "--connection", "sqlite:///"+filepath.Join(dir, "placement.db"), "--force", file)
+	run(cli.ExitOK, "from the database ", "records", "export", "--connection",
+		"sqlite:///"+filepath.Join(dir, "placement.db"), "--force", file)
 	fromDatabase := readRecords(t, file)
 	if diff := cmp.Diff(c.Placement, fromDatabase.Placement); diff != "" {
 		t.Errorf("records (-API +database):\n%s", diff)
 	}
-	again := run(cli.ExitOK, "read 7 providers, 1 consumer from "+file+" (the database ", "records", "export", "--from-file", file)
+	again := run(cli.ExitOK, "read 7 providers, 1 consumer from "+file+" (the database ", "records", "export",
+		"--from-file", file)
 	run(cli.ExitFailure, "has no records of the network service", "records", "export", "--from-file", file, "--network")
 	run(cli.ExitOK, "note: "+file, "records", "export", "--from-file", file, "--all", "--force", file)
 	code, stdout, stderr := berthIn(t, again, nil, "records", "export", "--from-file", "-")
@@ -122,7 +135,10 @@ func TestCloudSourceMistakes(t *testing.T) {
 		code int
 		says []string
 	}{
-		{"", cli.ExitUsage, []string{"--os-cloud NAME", "OS_AUTH_URL", "--config FILE", "--connection URL", "--from-file FILE"}},
+		{
+			"", cli.ExitUsage,
+			[]string{"--os-cloud NAME", "OS_AUTH_URL", "--config FILE", "--connection URL", "--from-file FILE"},
+		},
 		{"--os-cloud a --from-file b", cli.ExitUsage, []string{"exclude each other"}},
 		{"--os-region-name a --connection sqlite:////nowhere", cli.ExitUsage, []string{"exclude each other"}},
 		{"--config a --from-file b", cli.ExitUsage, []string{"exclude each other"}},

@@ -43,8 +43,8 @@ var flagValues = map[string]cobra.CompletionFunc{
 		string(agentsettings.OVS)+","+string(agentsettings.SRIOV)),
 }
 
-// completeValues adds completions to the flags of a command and all below it, and an empty one where
-// no values are known: without one, shells offer file names.
+// completeValues adds completions to the flags of a command and all below it, and an empty one
+// where no values are known: without one, shells offer file names.
 func completeValues(cmd *cobra.Command) {
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		if _, ok := cmd.GetFlagCompletionFunc(f.Name); ok || f.NoOptDefVal != "" { // a switch takes none

@@ -17,16 +17,20 @@ func TestBootWithoutPeers(t *testing.T) {
 	images := httptest.NewServer(fakehosts.Images())
 	defer images.Close()
 	conf := filepath.Join(t.TempDir(), "nova.conf")
-	rewrite(t, conf, "[api]\nauth_strategy = noauth2\n[database]\nconnection = sqlite://\n[placement]\nauth_type = none\nendpoint_override = http://127.0.0.1:1\n"+
+	rewrite(t, conf, "[api]\nauth_strategy = noauth2\n[database]\nconnection = sqlite://\n[placement]\n"+
+		"auth_type = none\nendpoint_override = http://127.0.0.1:1\n"+
 		"[glance]\nauth_type = none\nendpoint_override = "+images.URL+"\n")
-	compute := launch(t, []string{"HOME=" + t.TempDir()}, nil, "compute", "serve", "--listen", "127.0.0.1:0", "--config", conf)
+	compute := launch(t, []string{"HOME=" + t.TempDir()}, nil, "compute", "serve", "--listen", "127.0.0.1:0", "--config",
+		conf)
 	compute.logged(`a service is not configured.*service=network`)
 	compute.url = "http://" + compute.logged(`\bready .*\baddress=(\S+)`)
-	request(t, compute, "POST", "/v2.1/flavors", `{"flavor": {"id": "c1", "name": "c1", "vcpus": 1, "ram": 64, "disk": 1}}`)
+	request(t, compute, "POST", "/v2.1/flavors",
+		`{"flavor": {"id": "c1", "name": "c1", "vcpus": 1, "ram": 64, "disk": 1}}`)
 	res, text := call(t, &http.Transport{}, "POST", compute.url+"/v2.1/servers",
 		`{"server": {"name": "vm", "flavorRef": "c1", "imageRef": "`+fakehosts.Image+`", "networks": "none"}}`,
 		"X-Auth-Token: admin", "OpenStack-API-Version: compute 2.72")
-	if res.StatusCode != http.StatusServiceUnavailable || !strings.Contains(text, "The network service is not configured.") {
+	if res.StatusCode != http.StatusServiceUnavailable ||
+		!strings.Contains(text, "The network service is not configured.") {
 		t.Errorf("the boot = %d %s, want 503 and why", res.StatusCode, text)
 	}
 }
@@ -47,19 +51,22 @@ func TestImageTypesOfHosts(t *testing.T) {
 		t.Fatal(err)
 	}
 	rewrite(t, conf, strings.Replace(string(text), "http://127.0.0.1:1", images.URL+"\nauth_type = none", 1)+
-		"[neutron]\nauth_type = none\nendpoint_override = "+networks.url+"\n[scheduler]\nquery_placement_for_image_type_support = true\n")
+		"[neutron]\nauth_type = none\nendpoint_override = "+networks.url+
+		"\n[scheduler]\nquery_placement_for_image_type_support = true\n")
 	compute := start(t, t.TempDir(), "compute", "serve", "--listen", "127.0.0.1:0", "--config", conf)
 	h := &hostedCompute{places: places, compute: compute, file: filepath.Join(dir, "nova.conf")}
 	rewrite(t, h.file, h.hostText(dir))
 	launch(t, nil, nil, "agent", "--compute-config", h.file)
 	candidates := func(trait string) func() bool {
 		return func() bool {
-			return strings.Contains(request(t, places, "GET", "/allocation_candidates?resources=VCPU:1&required="+trait, ""), `"VCPU"`)
+			return strings.Contains(request(t, places, "GET", "/allocation_candidates?resources=VCPU:1&required="+trait, ""),
+				`"VCPU"`)
 		}
 	}
 	wait(t, "the host is a candidate", candidates("COMPUTE_NODE"))
 
-	request(t, compute, "POST", "/v2.1/flavors", `{"flavor": {"id": "c1", "name": "c1", "vcpus": 1, "ram": 64, "disk": 1}}`)
+	request(t, compute, "POST", "/v2.1/flavors",
+		`{"flavor": {"id": "c1", "name": "c1", "vcpus": 1, "ram": 64, "disk": 1}}`)
 	type server struct {
 		ID, Status string
 		Fault      struct{ Message, Details string }
@@ -90,7 +97,8 @@ func TestImageTypesOfHosts(t *testing.T) {
 		t.Error("formats that are not excluded are gone too")
 	}
 	const none = "No valid host was found. "
-	if s := boot(); s.Status != "ERROR" || !strings.HasPrefix(s.Fault.Message, none) || !strings.Contains(s.Fault.Details, "COMPUTE_IMAGE_TYPE_QCOW2") {
+	if s := boot(); s.Status != "ERROR" || !strings.HasPrefix(s.Fault.Message, none) ||
+		!strings.Contains(s.Fault.Details, "COMPUTE_IMAGE_TYPE_QCOW2") {
 		t.Errorf("a server of an excluded format is %+v, want ERROR and why", s)
 	}
 }

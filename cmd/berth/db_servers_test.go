@@ -88,7 +88,8 @@ func sameVerdict(t *testing.T, url string) {
 // sameMigrations runs those of both, each on one of two equal databases, and compares their output.
 func sameMigrations(t *testing.T, ours, theirs string, args ...string) {
 	t.Helper()
-	code, stdout, _ := berth(t, append([]string{"db", "online_data_migrations", "--nova-exit-codes", "--connection", ours}, args...)...)
+	code, stdout, _ := berth(t,
+		append([]string{"db", "online_data_migrations", "--nova-exit-codes", "--connection", ours}, args...)...)
 	wantCode, want := upstream(t, theirs, "placement-manage", append([]string{"db", "online_data_migrations"}, args...)...)
 	if code != wantCode {
 		t.Errorf("berth's migrations %v exit with %d, upstream's with %d", args, code, wantCode)
@@ -153,7 +154,8 @@ func TestUpstreamsToolsAndBerthsWorkTogether(t *testing.T) {
 		theirs, made := url(t), url(t)
 		upstream(t, theirs, "placement-manage", "db", "sync")
 		_, stdout, _ := berth(t, "db", "version", "--connection", theirs)
-		contains(t, "berth db version", stdout, []string{"422ece571366, Xena (6.0): the one that Berth makes", "berth tables  none"})
+		contains(t, "berth db version", stdout,
+			[]string{"422ece571366, Xena (6.0): the one that Berth makes", "berth tables  none"})
 
 		filled := restored(t, newDatabaseFile(t), brokenRows())
 		succeeds(t, "copied and compared: 65 rows", "db", "copy", "--from", filled, "--to", theirs)
@@ -162,7 +164,8 @@ func TestUpstreamsToolsAndBerthsWorkTogether(t *testing.T) {
 
 		succeeds(t, "done: revision 422ece571366", "db", "sync", "--connection", made)
 		succeeds(t, "", "db", "uninstall", "--yes", "--connection", made)
-		if _, version := upstream(t, made, "placement-manage", "db", "version"); strings.TrimSpace(version) != "422ece571366" {
+		if _, version := upstream(t, made, "placement-manage", "db",
+			"version"); strings.TrimSpace(version) != "422ece571366" {
 			t.Errorf("placement-manage db version prints %q", version)
 		}
 	})
@@ -183,10 +186,12 @@ func TestDBUninstallRequestsConfirmation(t *testing.T) {
 	url := databases[1].url(t)
 	berth(t, "db", "sync", "--connection", url)
 	code, stdout, stderr := piped(t, "y\n", "db", "uninstall", "--connection", url)
-	if code != cli.ExitUsage || !strings.Contains(stderr, "confirm with --yes") || !strings.Contains(stdout, "berth_changes") {
+	if code != cli.ExitUsage || !strings.Contains(stderr, "confirm with --yes") ||
+		!strings.Contains(stdout, "berth_changes") {
 		t.Errorf("berth db uninstall without a terminal exits with %d: %s%s", code, stdout, stderr)
 	}
-	if code, stdout, stderr := piped(t, "", "db", "uninstall", "--yes", "--connection", url); code != cli.ExitOK || !strings.Contains(stdout, "done") {
+	if code, stdout, stderr := piped(t, "", "db", "uninstall", "--yes", "--connection", url); code != cli.ExitOK ||
+		!strings.Contains(stdout, "done") {
 		t.Errorf("berth db uninstall --yes exits with %d: %s%s", code, stdout, stderr)
 	}
 	if _, stdout, _ := piped(t, "", "db", "uninstall", "--connection", url); !strings.Contains(stdout, "nothing to do") {

@@ -44,7 +44,8 @@ func brokenRows() map[string][]string {
 	rows := map[string][]string{
 		"resource_classes": {`[null,null,0,"VCPU"]`},
 		"resource_providers": {
-			`[null,null,1,"p1","one",0,null,null]`, `[null,null,2,"p2","two",0,2,null]`, `[null,null,3,"p3","three",0,null,null]`,
+			`[null,null,1,"p1","one",0,null,null]`, `[null,null,2,"p2","two",0,2,null]`,
+			`[null,null,3,"p3","three",0,null,null]`,
 		},
 		"inventories": {`[null,null,1,1,0,100,0,1,100,1,1]`},
 	}
@@ -105,46 +106,145 @@ func TestDBCommandLines(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, tc := range map[string]commandLine{
-		"Help":             {[]string{"db"}, cli.ExitOK, []string{"placement-manage db sync", "online-data-migrations", "uninstall"}, nil},
-		"VersionHelp":      {[]string{"db", "version", "--help"}, cli.ExitOK, []string{"Examples:", "Exit codes:", "--connection"}, nil},
-		"UnknownCommand":   {[]string{"db", "sail"}, cli.ExitUsage, nil, []string{`unknown command "sail"`}},
-		"NoURL":            {[]string{"db", "version", "--connection", "pony"}, cli.ExitUsage, nil, []string{"connection"}},
-		"NoURLFile":        {[]string{"db", "version", "--connection", "@/nowhere"}, cli.ExitUsage, nil, []string{"/nowhere"}},
-		"NoServer":         {[]string{"db", "version", "--connection", nobody}, cli.ExitDatabase, nil, []string{"placement on 127.0.0.1:1", "connection refused"}},
-		"InMemory":         {[]string{"db", "version", "--connection", "sqlite://"}, cli.ExitDatabase, nil, []string{"in memory"}},
-		"NoFile":           {[]string{"db", "version", "--connection", missing}, cli.ExitDatabase, nil, []string{"file does not exist", "berth db sync"}},
-		"Version":          {[]string{"db", "version", "--connection", good}, cli.ExitOK, []string{"SQLite 3.", "422ece571366, Xena (6.0): the one that Berth makes"}, nil},
-		"VersionOfFile":    {[]string{"db", "version", "--connection", "@" + secret}, cli.ExitOK, []string{"422ece571366"}, nil},
-		"VersionOfConfig":  {[]string{"db", "version", "--config", settings}, cli.ExitOK, []string{"422ece571366"}, nil},
-		"UpstreamsOption":  {[]string{"db", "version", "--config-file", settings}, cli.ExitOK, []string{"422ece571366"}, nil},
-		"VersionFormat":    {[]string{"db", "version", "--connection", good, "-f", "xml"}, cli.ExitUsage, nil, []string{`invalid argument "xml" for "-f, --format" flag: want table, json, yaml, csv or value`}},
-		"SyncDone":         {[]string{"db", "sync", "--connection", good}, cli.ExitOK, []string{"nothing to do: the tables are at revision 422ece571366"}, nil},
-		"SyncDryRun":       {[]string{"db", "sync", "--connection", missing, "--dry-run"}, cli.ExitOK, []string{"would do: revision b4ed3a175331, Stein (1.0)", "would do: revision 422ece571366, Xena (6.0)"}, nil},
-		"SyncInUse":        {[]string{"db", "sync", "--connection", inUse}, cli.ExitInUse, nil, []string{"it is in use by another berth"}},
-		"CheckGood":        {[]string{"db", "check", "--connection", good}, cli.ExitOK, []string{"| Check: Missing Root Provider IDs ", "| Result: Success "}, nil},
-		"CheckInUse":       {[]string{"db", "check", "--connection", inUse}, cli.ExitOK, []string{"| Result: Success "}, nil},
-		"CheckBroken":      {[]string{"db", "check", "--connection", broken}, cli.ExitFindings, []string{"| Result: Failure ", "| Result: Warning ", "online-data-migrations"}, []string{"1 failed and 1 warn"}},
-		"CheckFormat":      {[]string{"db", "check", "--connection", good, "-f", "yaml"}, cli.ExitOK, []string{"  - check: Missing Root Provider IDs\n    result: 0\n    details: null\n"}, nil},
-		"MigrateBadCount":  {[]string{"db", "online-data-migrations", "--connection", broken, "--max-count", "0"}, cli.ExitUsage, nil, []string{"--max-count 0: it must be a positive number"}},
-		"MigrateNoCount":   {[]string{"db", "online_data_migrations", "--connection", broken, "--max-count", "x"}, cli.ExitUsage, nil, []string{"--max-count x"}},
-		"MigrateEmpty":     {[]string{"db", "online-data-migrations", "--connection", nothing}, cli.ExitDatabase, nil, []string{"it is empty", "berth db sync"}},
-		"DumpEmpty":        {[]string{"db", "dump", "--connection", nothing}, cli.ExitDatabase, nil, []string{"it is empty"}},
-		"MigrateInUse":     {[]string{"db", "online-data-migrations", "--connection", inUse}, cli.ExitInUse, nil, []string{"it is in use"}},
-		"DumpInUse":        {[]string{"db", "dump", "--connection", inUse}, cli.ExitOK, []string{`{"format":"berth placement dump"`, `"sha256":`}, []string{"dumped"}},
-		"DumpNowhere":      {[]string{"db", "dump", "--connection", good, "--output", "/nowhere/dump"}, cli.ExitFailure, nil, []string{"/nowhere"}},
-		"RestoreNoInput":   {[]string{"db", "restore", "--connection", missing, "--input", "/nowhere"}, cli.ExitUsage, nil, []string{"/nowhere"}},
-		"RestoreDamaged":   {[]string{"db", "restore", "--connection", missing, "--input", secret}, cli.ExitFailure, nil, []string{"the dump is damaged: line 1"}},
-		"CopyNothing":      {[]string{"db", "copy", "--from", good}, cli.ExitUsage, nil, []string{"--from URL --to URL"}},
-		"CopyToItself":     {[]string{"db", "copy", "--from", good, "--to", good}, cli.ExitUsage, nil, []string{"the same database"}},
-		"CopyInUse":        {[]string{"db", "copy", "--from", inUse, "--to", missing}, cli.ExitInUse, nil, []string{"it is in use"}},
-		"CopyDryRun":       {[]string{"db", "copy", "--from", broken, "--to", missing, "--dry-run"}, cli.ExitOK, []string{"would copy 65 rows", "allocations                           60"}, nil},
-		"CopyToFull":       {[]string{"db", "copy", "--from", good, "--to", broken}, cli.ExitFailure, nil, []string{"it is not empty: its table resource_classes has rows"}},
-		"CopyHidesSecrets": {[]string{"db", "copy", "--from", good, "--to", nobody}, cli.ExitDatabase, nil, []string{"connection refused"}},
+		"Help": {
+			[]string{"db"}, cli.ExitOK, []string{"placement-manage db sync", "online-data-migrations", "uninstall"}, nil,
+		},
+		"VersionHelp": {
+			[]string{"db", "version", "--help"}, cli.ExitOK, []string{"Examples:", "Exit codes:", "--connection"}, nil,
+		},
+		"UnknownCommand": {[]string{"db", "sail"}, cli.ExitUsage, nil, []string{`unknown command "sail"`}},
+		"NoURL":          {[]string{"db", "version", "--connection", "pony"}, cli.ExitUsage, nil, []string{"connection"}},
+		"NoURLFile": {
+			[]string{"db", "version", "--connection", "@/nowhere"}, cli.ExitUsage, nil, []string{"/nowhere"},
+		},
+		"NoServer": {
+			[]string{"db", "version", "--connection", nobody},
+			cli.ExitDatabase, nil,
+			[]string{"placement on 127.0.0.1:1", "connection refused"},
+		},
+		"InMemory": {
+			[]string{"db", "version", "--connection", "sqlite://"}, cli.ExitDatabase, nil, []string{"in memory"},
+		},
+		"NoFile": {
+			[]string{"db", "version", "--connection", missing},
+			cli.ExitDatabase, nil,
+			[]string{"file does not exist", "berth db sync"},
+		},
+		"Version": {
+			[]string{"db", "version", "--connection", good},
+			cli.ExitOK,
+			[]string{"SQLite 3.", "422ece571366, Xena (6.0): the one that Berth makes"},
+			nil,
+		},
+		"VersionOfFile": {
+			[]string{"db", "version", "--connection", "@" + secret}, cli.ExitOK, []string{"422ece571366"}, nil,
+		},
+		"VersionOfConfig": {[]string{"db", "version", "--config", settings}, cli.ExitOK, []string{"422ece571366"}, nil},
+		"UpstreamsOption": {[]string{"db", "version", "--config-file", settings}, cli.ExitOK, []string{"422ece571366"}, nil},
+		"VersionFormat": {
+			[]string{"db", "version", "--connection", good, "-f", "xml"},
+			cli.ExitUsage, nil,
+			[]string{`invalid argument "xml" for "-f, --format" flag: want table, json, yaml, csv or value`},
+		},
+		"SyncDone": {
+			[]string{"db", "sync", "--connection", good},
+			cli.ExitOK,
+			[]string{"nothing to do: the tables are at revision 422ece571366"},
+			nil,
+		},
+		"SyncDryRun": {
+			[]string{"db", "sync", "--connection", missing, "--dry-run"},
+			cli.ExitOK,
+			[]string{"would do: revision b4ed3a175331, Stein (1.0)", "would do: revision 422ece571366, Xena (6.0)"},
+			nil,
+		},
+		"SyncInUse": {
+			[]string{"db", "sync", "--connection", inUse}, cli.ExitInUse, nil, []string{"it is in use by another berth"},
+		},
+		"CheckGood": {
+			[]string{"db", "check", "--connection", good},
+			cli.ExitOK,
+			[]string{"| Check: Missing Root Provider IDs ", "| Result: Success "},
+			nil,
+		},
+		"CheckInUse": {[]string{"db", "check", "--connection", inUse}, cli.ExitOK, []string{"| Result: Success "}, nil},
+		"CheckBroken": {
+			[]string{"db", "check", "--connection", broken},
+			cli.ExitFindings,
+			[]string{"| Result: Failure ", "| Result: Warning ", "online-data-migrations"},
+			[]string{"1 failed and 1 warn"},
+		},
+		"CheckFormat": {
+			[]string{"db", "check", "--connection", good, "-f", "yaml"},
+			cli.ExitOK,
+			[]string{"  - check: Missing Root Provider IDs\n    result: 0\n    details: null\n"},
+			nil,
+		},
+		"MigrateBadCount": {
+			[]string{"db", "online-data-migrations", "--connection", broken, "--max-count", "0"},
+			cli.ExitUsage, nil,
+			[]string{"--max-count 0: it must be a positive number"},
+		},
+		"MigrateNoCount": {
+			[]string{"db", "online_data_migrations", "--connection", broken, "--max-count", "x"},
+			cli.ExitUsage, nil,
+			[]string{"--max-count x"},
+		},
+		"MigrateEmpty": {
+			[]string{"db", "online-data-migrations", "--connection", nothing},
+			cli.ExitDatabase, nil,
+			[]string{"it is empty", "berth db sync"},
+		},
+		"DumpEmpty": {[]string{"db", "dump", "--connection", nothing}, cli.ExitDatabase, nil, []string{"it is empty"}},
+		"MigrateInUse": {
+			[]string{"db", "online-data-migrations", "--connection", inUse}, cli.ExitInUse, nil, []string{"it is in use"},
+		},
+		"DumpInUse": {
+			[]string{"db", "dump", "--connection", inUse},
+			cli.ExitOK,
+			[]string{`{"format":"berth placement dump"`, `"sha256":`},
+			[]string{"dumped"},
+		},
+		"DumpNowhere": {
+			[]string{"db", "dump", "--connection", good, "--output", "/nowhere/dump"},
+			cli.ExitFailure, nil,
+			[]string{"/nowhere"},
+		},
+		"RestoreNoInput": {
+			[]string{"db", "restore", "--connection", missing, "--input", "/nowhere"}, cli.ExitUsage, nil, []string{"/nowhere"},
+		},
+		"RestoreDamaged": {
+			[]string{"db", "restore", "--connection", missing, "--input", secret},
+			cli.ExitFailure, nil,
+			[]string{"the dump is damaged: line 1"},
+		},
+		"CopyNothing": {[]string{"db", "copy", "--from", good}, cli.ExitUsage, nil, []string{"--from URL --to URL"}},
+		"CopyToItself": {
+			[]string{"db", "copy", "--from", good, "--to", good}, cli.ExitUsage, nil, []string{"the same database"},
+		},
+		"CopyInUse": {
+			[]string{"db", "copy", "--from", inUse, "--to", missing}, cli.ExitInUse, nil, []string{"it is in use"},
+		},
+		"CopyDryRun": {
+			[]string{"db", "copy", "--from", broken, "--to", missing, "--dry-run"},
+			cli.ExitOK,
+			[]string{"would copy 65 rows", "allocations                           60"},
+			nil,
+		},
+		"CopyToFull": {
+			[]string{"db", "copy", "--from", good, "--to", broken},
+			cli.ExitFailure, nil,
+			[]string{"it is not empty: its table resource_classes has rows"},
+		},
+		"CopyHidesSecrets": {
+			[]string{"db", "copy", "--from", good, "--to", nobody}, cli.ExitDatabase, nil, []string{"connection refused"},
+		},
 		"UninstallNothing": {[]string{"db", "uninstall", "--connection", good}, cli.ExitOK, []string{"nothing to do"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tc.try(t)
-			if remaining, _ := filepath.Glob(filepath.Dir(strings.TrimPrefix(missing, "sqlite:///")) + "/*"); len(remaining) > 0 {
+			if remaining, _ := filepath.Glob(filepath.Dir(strings.TrimPrefix(missing, "sqlite:///")) +
+				"/*"); len(remaining) > 0 {
 				t.Errorf("there is %v now", remaining)
 			}
 		})
@@ -209,13 +309,17 @@ func TestDBDumpThroughPipes(t *testing.T) {
 	if code, _, stderr := piped(t, text, "db", "restore", "--connection", again, "--dry-run"); code != cli.ExitOK {
 		t.Fatalf("berth db restore --dry-run exits with %d: %s", code, stderr)
 	}
-	if code, stdout, stderr := piped(t, text, "db", "restore", "--connection", again); code != cli.ExitOK || !strings.Contains(stdout, "restored") {
+	if code, stdout, stderr := piped(t, text, "db", "restore", "--connection", again); code != cli.ExitOK ||
+		!strings.Contains(stdout, "restored") {
 		t.Fatalf("berth db restore exits with %d: %s", code, stderr)
 	}
-	if code, _, stderr := piped(t, text, "db", "restore", "--connection", again); code != cli.ExitFailure || !strings.Contains(stderr, "it is not empty") {
+	if code, _, stderr := piped(t, text, "db", "restore", "--connection", again); code != cli.ExitFailure ||
+		!strings.Contains(stderr, "it is not empty") {
 		t.Errorf("a second berth db restore exits with %d: %s", code, stderr)
 	}
-	if code, _, stderr := piped(t, text[:len(text)-10], "db", "restore", "--connection", newDatabaseFile(t)); code != cli.ExitFailure || !strings.Contains(stderr, "damaged") {
+	if code, _, stderr := piped(t, text[:len(text)-10], "db", "restore", "--connection",
+		newDatabaseFile(t)); code != cli.ExitFailure || !strings.Contains(
+		stderr, "damaged") {
 		t.Errorf("berth db restore of a part exits with %d: %s", code, stderr)
 	}
 }
@@ -227,14 +331,17 @@ func TestDBDumpReplacesWhenItIsWhole(t *testing.T) {
 	if code, _, stderr := berth(t, "db", "dump", "--connection", good, "--output", file); code != cli.ExitOK {
 		t.Fatalf("berth db dump exits with %d: %s", code, stderr)
 	}
-	if code, _, _ := berth(t, "db", "dump", "--connection", newDatabaseFile(t), "--output", file); code != cli.ExitDatabase {
+	if code, _, _ := berth(t, "db", "dump", "--connection", newDatabaseFile(t), "--output",
+		file); code != cli.ExitDatabase {
 		t.Errorf("berth db dump of nothing exits with %d", code)
 	}
 	text, err := os.ReadFile(file)
 	if err != nil || string(text) != dumpText(brokenRows()) {
 		t.Errorf("the file is now %q, %v", text, err)
 	}
-	if remaining, _ := filepath.Glob(filepath.Dir(file) + "/.*"); slices.ContainsFunc(remaining, func(p string) bool { return strings.Contains(p, "dump") }) {
+	if remaining, _ := filepath.Glob(filepath.Dir(file) + "/.*"); slices.ContainsFunc(remaining, func(p string) bool {
+		return strings.Contains(p, "dump")
+	}) {
 		t.Errorf("remaining next to it: %v", remaining)
 	}
 }
@@ -242,9 +349,11 @@ func TestDBDumpReplacesWhenItIsWhole(t *testing.T) {
 func TestDBMigrateAsJSON(t *testing.T) {
 	url := restored(t, newDatabaseFile(t), brokenRows())
 	code, stdout, _ := berth(t, "db", "online-data-migrations", "--connection", url, "-f", "json")
-	const want = `{"migrations":[{"migration":"set_root_provider_ids","found":2,"completed":2},{"migration":"create_incomplete_consumers","found":60,"completed":60}]}`
+	const want = `{"migrations":[{"migration":"set_root_provider_ids","found":2,"completed":2},` +
+		`{"migration":"create_incomplete_consumers","found":60,"completed":60}]}`
 	var got bytes.Buffer
-	if err := json.Compact(&got, []byte(stdout)); code != cli.ExitOK || err != nil || strings.TrimSpace(got.String()) != want {
+	if err := json.Compact(&got, []byte(stdout)); code != cli.ExitOK || err != nil ||
+		strings.TrimSpace(got.String()) != want {
 		t.Errorf("berth db online-data-migrations exits with %d and prints %s", code, stdout)
 	}
 }

@@ -62,20 +62,24 @@ func keysOfTexts(texts map[string]string) (names []string) {
 	return names
 }
 
-// No secret that a caller has, or that is in a file or a record, is in a bundle of a running cloud, and nothing else of the machine.
-// What is in it can be examined again.
+// No secret that a caller has, or that is in a file or a record, is in a bundle of a running cloud,
+// and nothing else of the machine. What is in it can be examined again.
 func TestDoctorBundle(t *testing.T) {
 	dir := t.TempDir()
 	u := startUp(t, dir)
 	defer u.stop()
-	placement, nova, policy := filepath.Join(dir, "placement.conf"), filepath.Join(dir, "nova.conf"), filepath.Join(dir, "policy.yaml")
+	placement, nova, policy := filepath.Join(dir, "placement.conf"), filepath.Join(dir, "nova.conf"),
+		filepath.Join(dir, "policy.yaml")
 	extra := filepath.Join(dir, "extra")
 	if err := os.Mkdir(extra, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	rewrite(t, placement, "[placement_database]\nconnection = postgresql://placement:PLANTED-0@127.0.0.1:1/placement?password=PLANTED-1\n[keystone_authtoken]\npassword = PLANTED-2\n# password = PLANTED-3\n")
+	rewrite(t, placement,
+		"[placement_database]\nconnection = postgresql://placement:PLANTED-0@127.0.0.1:1/placement?password=PLANTED-1\n"+
+			"[keystone_authtoken]\npassword = PLANTED-2\n# password = PLANTED-3\n")
 	rewrite(t, filepath.Join(extra, "10.conf"), "[keystone_authtoken]\nmemcache_secret_key = PLANTED-4\n")
-	rewrite(t, nova, "[DEFAULT]\nhost = cn1\ntransport_url = rabbit://nova:PLANTED-5@mq1,nova:PLANTED-6@mq2/\nPLANTED-7\n[neutron]\nmetadata_proxy_shared_secret = PLANTED-8\nlogfile = /var/PLANTED-8\n")
+	rewrite(t, nova, "[DEFAULT]\nhost = cn1\ntransport_url = rabbit://nova:PLANTED-5@mq1,nova:PLANTED-6@mq2/\n"+
+		"PLANTED-7\n[neutron]\nmetadata_proxy_shared_secret = PLANTED-8\nlogfile = /var/PLANTED-8\n")
 	rewrite(t, policy, "placement:usages: http://u:PLANTED-9@policy.test/check\n")
 	clouds, err := os.ReadFile(filepath.Join(dir, "clouds.yaml"))
 	if err != nil {
@@ -90,15 +94,25 @@ func TestDoctorBundle(t *testing.T) {
 	if len(passwords) == 0 {
 		t.Fatal("clouds.yaml has no password")
 	}
-	named := map[string]string{"OS_CLIENT_CONFIG_FILE": filepath.Join(dir, "clouds.yaml"), "OS_CLOUD": "berth-admin", "OS_ACCESS_TOKEN": "PLANTED-10", "SECRET_OF_THE_MACHINE": "PLANTED-11"}
+	named := map[string]string{
+		"OS_CLIENT_CONFIG_FILE": filepath.Join(dir, "clouds.yaml"), "OS_CLOUD": "berth-admin",
+		"OS_ACCESS_TOKEN": "PLANTED-10", "SECRET_OF_THE_MACHINE": "PLANTED-11",
+	}
 	bundle := filepath.Join(dir, "report.tar.gz")
-	args := []string{"doctor", "--bundle", bundle, "--config", placement, "--config-dir", extra, "--settings", nova, "--policy-file", policy, "--host", upHostName}
+	args := []string{
+		"doctor", "--bundle", bundle, "--config", placement, "--config-dir", extra, "--settings", nova, "--policy-file",
+		policy, "--host", upHostName,
+	}
 	code, stdout, stderr := berthIn(t, "", named, args...)
-	if code != cli.ExitFindings || !strings.Contains(stdout, "  failed   database-schema ") || !strings.Contains(stderr, "wrote "+bundle+", for a bug report") {
+	if code != cli.ExitFindings || !strings.Contains(stdout, "  failed   database-schema ") ||
+		!strings.Contains(stderr, "wrote "+bundle+", for a bug report") {
 		t.Errorf("it exits with %d:\n%s%s", code, stdout, stderr)
 	}
 	files := unpack(t, bundle)
-	want := []string{"README.txt", "records.json", "results.json", "results.txt", "settings/10.conf", "settings/nova.conf", "settings/placement.conf", "versions.json"}
+	want := []string{
+		"README.txt", "records.json", "results.json", "results.txt", "settings/10.conf", "settings/nova.conf",
+		"settings/placement.conf", "versions.json",
+	}
 	if diff := cmp.Diff(want, keysOfTexts(files)); diff != "" {
 		t.Errorf("files (-want +got):\n%s", diff)
 	}
@@ -115,14 +129,17 @@ func TestDoctorBundle(t *testing.T) {
 	if strings.Contains(stdout+stderr, "PLANTED") {
 		t.Errorf("a secret is printed:\n%s%s", stdout, stderr)
 	}
-	if files["results.txt"] != stdout || !strings.Contains(files["settings/nova.conf"], "host = cn1") || !strings.Contains(files["versions.json"], `"placement_microversions"`) {
-		t.Errorf("results.txt:\n%s\nnova.conf:\n%s\nversions.json:\n%s", files["results.txt"], files["settings/nova.conf"], files["versions.json"])
+	if files["results.txt"] != stdout || !strings.Contains(files["settings/nova.conf"], "host = cn1") ||
+		!strings.Contains(files["versions.json"], `"placement_microversions"`) {
+		t.Errorf("results.txt:\n%s\nnova.conf:\n%s\nversions.json:\n%s", files["results.txt"], files["settings/nova.conf"],
+			files["versions.json"])
 	}
 
 	records := filepath.Join(dir, "records.json")
 	rewrite(t, records, files["records.json"])
 	code, again, stderr := berthIn(t, "", nil, "doctor", "--from-file", records, "--host", upHostName)
-	if before, _, _ := strings.Cut(stdout, "Placement's database"); code != cli.ExitOK || !strings.HasPrefix(again, strings.TrimSpace(before)) {
+	if before, _, _ := strings.Cut(stdout, "Placement's database"); code != cli.ExitOK ||
+		!strings.HasPrefix(again, strings.TrimSpace(before)) {
 		t.Errorf("of the records in the bundle it exits with %d:\n%s%s\nwant\n%s", code, again, stderr, before)
 	}
 	code, stdout, stderr = berthIn(t, "", named, args...)
@@ -135,24 +152,36 @@ func TestDoctorBundle(t *testing.T) {
 	}
 }
 
-// Names that users of the cloud have given are hidden, and what agents and aggregates have under the names of secrets.
+// Names that users of the cloud have given are hidden, and what agents and aggregates have under
+// the names of secrets.
 func TestDoctorBundleHidesNames(t *testing.T) {
 	b := cloudtest.New()
 	b.Host("cn1", "")
 	b.Aggregate("project-of-HIDDEN-1", "cn1")
-	b.Compute.Aggregates[0].Metadata = map[string]string{"filter_tenant_id": cloudtest.Project, "admin_password": "PLANTED-1"}
+	b.Compute.Aggregates[0].Metadata = map[string]string{
+		"filter_tenant_id": cloudtest.Project, "admin_password": "PLANTED-1",
+	}
 	b.Server("HIDDEN-2", "cn1")
 	b.Server("HIDDEN-3", "cn1")
 	b.Plain("HIDDEN-4", "HIDDEN-2")
 	c := b.Done()
 	c.Network.Agents = append(c.Network.Agents, cloud.Agent{
-		UUID: "a", Type: "Other agent", Configurations: map[string]any{"api_token": "PLANTED-2", "list": []any{map[string]any{"url": "http://u:PLANTED-3@h/"}}},
+		UUID: "a", Type: "Other agent", Configurations: map[string]any{
+			"api_token": "PLANTED-2", "list": []any{map[string]any{"url": "http://u:PLANTED-3@h/"}},
+		},
 	})
-	c.Network.Trunks = []cloud.Trunk{{UUID: "t", Name: "HIDDEN-5", Parent: cloud.TrunkPort{UUID: "p", Name: "HIDDEN-6"}, Subports: []cloud.TrunkPort{{UUID: "s", Name: "HIDDEN-7"}}}}
-	c.Compute.Groups = []cloud.ServerGroup{{UUID: "g", Name: "HIDDEN-8", Policy: "anti-affinity", Members: []string{c.Compute.Servers[0].UUID, c.Compute.Servers[1].UUID}}}
+	c.Network.Trunks = []cloud.Trunk{{
+		UUID: "t", Name: "HIDDEN-5", Parent: cloud.TrunkPort{UUID: "p", Name: "HIDDEN-6"},
+		Subports: []cloud.TrunkPort{{UUID: "s", Name: "HIDDEN-7"}},
+	}}
+	c.Compute.Groups = []cloud.ServerGroup{{
+		UUID: "g", Name: "HIDDEN-8", Policy: "anti-affinity",
+		Members: []string{c.Compute.Servers[0].UUID, c.Compute.Servers[1].UUID},
+	}}
 	file := recordsFile(t, c)
 	bundle := filepath.Join(t.TempDir(), "report.tgz")
-	code, stdout, stderr := berth(t, "doctor", "--from-file", file, "--bundle", bundle, "--hide-names", "--server", "HIDDEN-3")
+	code, stdout, stderr := berth(t, "doctor", "--from-file", file, "--bundle", bundle, "--hide-names", "--server",
+		"HIDDEN-3")
 	if code != cli.ExitFindings || !strings.Contains(stdout, "server-scheduled       it is on cn1, ACTIVE") {
 		t.Errorf("it exits with %d:\n%s%s", code, stdout, stderr)
 	}
@@ -173,7 +202,8 @@ func TestDoctorBundleHidesNames(t *testing.T) {
 	if code, stdout, stderr := berth(t, "audit", "--from-file", records, "--severity", "warning"); code != cli.ExitOK {
 		t.Errorf("audit of the bundle exits with %d:\n%s%s", code, stdout, stderr)
 	}
-	if code, _, stderr := berth(t, "doctor", "--from-file", file, "--hide-names"); code != cli.ExitUsage || !strings.Contains(stderr, "wants --bundle") {
+	if code, _, stderr := berth(t, "doctor", "--from-file", file, "--hide-names"); code != cli.ExitUsage ||
+		!strings.Contains(stderr, "wants --bundle") {
 		t.Errorf("without a bundle it exits with %d:\n%s", code, stderr)
 	}
 }

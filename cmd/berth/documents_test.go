@@ -37,7 +37,10 @@ func TestDocumentsNameOwnTables(t *testing.T) {
 	pages := documents(t)
 	_, help, _ := berth(t, "db", "uninstall", "--help")
 	pages["berth db uninstall --help"] = help
-	for _, page := range []string{"ARCHITECTURE.md", "docs/operations/database-tools.md", "docs/operations/migration.md", "docs/operations/sizing.md", "docs/decisions/0012-change-log.md", "berth db uninstall --help"} {
+	for _, page := range []string{
+		"ARCHITECTURE.md", "docs/operations/database-tools.md", "docs/operations/migration.md", "docs/operations/sizing.md",
+		"docs/decisions/0012-change-log.md", "berth db uninstall --help",
+	} {
 		for _, table := range migrations.Own {
 			if !strings.Contains(pages[page], table) {
 				t.Errorf("%s does not name %s", page, table)

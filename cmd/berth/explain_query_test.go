@@ -18,7 +18,10 @@ func TestExplainQueries(t *testing.T) {
 	}{
 		{"resources=VCPU:1", "", cli.ExitOK, "1 host fits, of 1: cn1.\n"},
 		{"/allocation_candidates?resources=VCPU:1", "", cli.ExitOK, "1 host fits, of 1: cn1.\n"},
-		{"http://placement/placement/allocation_candidates?resources=VCPU:1&limit=1000", "", cli.ExitOK, "1 host fits, of 1: cn1.\n"},
+		{
+			"http://placement/placement/allocation_candidates?resources=VCPU:1&limit=1000", "", cli.ExitOK,
+			"1 host fits, of 1: cn1.\n",
+		},
 		{"GET /placement/allocation_candidates?resources=VCPU:1", "", cli.ExitOK, "1 host fits, of 1: cn1.\n"},
 		{"GET /allocation_candidates?resources=VCPU:1 HTTP/1.1", "", cli.ExitOK, "1 host fits, of 1: cn1.\n"},
 		{"allocation_candidates?resources=VCPU:1", "", cli.ExitOK, "1 host fits, of 1: cn1.\n"},
@@ -29,9 +32,11 @@ func TestExplainQueries(t *testing.T) {
 		{"resources=VCPU:5", "--host cn1", cli.ExitFindings, "cn1 does not fit:\n  VCPU:5 requested, "},
 		{"resources=VCPU:1", "--host cn2", cli.ExitUsage, ""},
 	} {
-		code, stdout, stderr := berth(t, append([]string{"explain", tc.query, "--from-file", file}, strings.Fields(tc.flags)...)...)
+		code, stdout, stderr := berth(t,
+			append([]string{"explain", tc.query, "--from-file", file}, strings.Fields(tc.flags)...)...)
 		if code != tc.code || !strings.HasPrefix(stdout, tc.begin) {
-			t.Errorf("berth explain %q %s exits with %d, want %d and %q:\n%s%s", tc.query, tc.flags, code, tc.code, tc.begin, stdout, stderr)
+			t.Errorf("berth explain %q %s exits with %d, want %d and %q:\n%s%s", tc.query, tc.flags, code, tc.code, tc.begin,
+				stdout, stderr)
 		}
 	}
 }

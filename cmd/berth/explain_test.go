@@ -15,8 +15,8 @@ import (
 	"github.com/berthcloud/berth/cmd/berth/internal/cli"
 )
 
-// What is requested a server that failed, that exists or that is to be created is found in the APIs of a running cloud, and explained and
-// counted as Nova would request it.
+// What is requested a server that failed, that exists or that is to be created is found in the APIs
+// of a running cloud, and explained and counted as Nova would request it.
 func TestExplainInACloud(t *testing.T) {
 	dir := t.TempDir()
 	u := startUp(t, dir)
@@ -28,15 +28,21 @@ func TestExplainInACloud(t *testing.T) {
 	huge := u.made(u.network+"/qos/policies", "policy", map[string]any{"name": "huge"})
 	u.made(rules(huge), "minimum_bandwidth_rule", rule(12_000_000))
 	net0 := u.made(u.network+"/networks", "network", map[string]any{
-		"name": "net0", "provider:network_type": "vlan", "provider:physical_network": "physnet0", "provider:segmentation_id": 100,
+		"name": "net0", "provider:network_type": "vlan", "provider:physical_network": "physnet0",
+		"provider:segmentation_id": 100,
 	})
 	u.made(u.network+"/networks", "network", map[string]any{
-		"name": "promising", "provider:network_type": "vlan", "provider:physical_network": "physnet0", "provider:segmentation_id": 101, "qos_policy_id": gold,
+		"name": "promising", "provider:network_type": "vlan", "provider:physical_network": "physnet0",
+		"provider:segmentation_id": 101, "qos_policy_id": gold,
 	})
 	u.made(u.network+"/subnets", "subnet", map[string]any{"network_id": net0, "ip_version": 4, "cidr": "10.0.4.0/24"})
 	port := u.made(u.network+"/ports", "port", map[string]any{"name": "fast0", "network_id": net0, "qos_policy_id": huge})
-	failed := u.made(u.compute+"/servers", "server", map[string]any{"name": "failed", "flavorRef": "c1", "imageRef": upImage, "networks": []map[string]any{{"port": port}}})
-	group := u.made(u.compute+"/os-server-groups", "server_group", map[string]any{"name": "apart", "policy": "anti-affinity"})
+	failed := u.made(u.compute+"/servers", "server", map[string]any{
+		"name": "failed", "flavorRef": "c1", "imageRef": upImage, "networks": []map[string]any{{"port": port}},
+	})
+	group := u.made(u.compute+"/os-server-groups", "server_group", map[string]any{
+		"name": "apart", "policy": "anti-affinity",
+	})
 	var made struct{ Server struct{ ID string } }
 	u.request(http.MethodPost, u.compute+"/servers", map[string]any{
 		"server":             map[string]any{"name": "member", "flavorRef": "c1", "imageRef": upImage, "networks": "none"},
@@ -59,8 +65,9 @@ func TestExplainInACloud(t *testing.T) {
 
 	tenants, images := filepath.Join(dir, "tenants.conf"), filepath.Join(dir, "images.conf")
 	for path, text := range map[string]string{
-		tenants: "[scheduler]\nlimit_tenants_to_placement_aggregate = true\nplacement_aggregate_required_for_tenants = true\n",
-		images:  "[scheduler]\nquery_placement_for_image_type_support = true\n",
+		tenants: "[scheduler]\nlimit_tenants_to_placement_aggregate = true\n" +
+			"placement_aggregate_required_for_tenants = true\n",
+		images: "[scheduler]\nquery_placement_for_image_type_support = true\n",
 	} {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -79,9 +86,15 @@ func TestExplainInACloud(t *testing.T) {
 		code int
 		want []string // in what is printed
 	}{
-		{"explain --server failed", cli.ExitOK, []string{"3 hosts fit", assumed, "note: The server failed has no host and no ports."}},
+		{
+			"explain --server failed", cli.ExitOK,
+			[]string{"3 hosts fit", assumed, "note: The server failed has no host and no ports."},
+		},
 		{"explain --server failed --port fast0", cli.ExitFindings, none},
-		{"explain --port " + port + " --request-id " + actions.List[0].Request, cli.ExitFindings, []string{"Port " + port + ", group "}},
+		{
+			"explain --port " + port + " --request-id " + actions.List[0].Request, cli.ExitFindings,
+			[]string{"Port " + port + ", group "},
+		},
 		{"explain --request-id req-none", cli.ExitFailure, []string{"no server has an action with the request id req-none"}},
 		{"explain --port fast0" + ofFlavor, cli.ExitFindings, none},
 		{"explain --port none" + ofFlavor, cli.ExitFailure, []string{`no port with the id or name "none"`}},
@@ -90,33 +103,86 @@ func TestExplainInACloud(t *testing.T) {
 			"3 hosts fit", "note: servers, flavors, images, ports and networks are looked up in the cloud berth-admin at http",
 		}},
 		{"explain --network promising" + ofFlavor, cli.ExitOK, []string{
-			"1 host fits, of 3: devstack0", "The port in network promising, group ", "Nova does not boot servers with such a network",
+			"1 host fits, of 3: devstack0", "The port in network promising, group ",
+			"Nova does not boot servers with such a network",
 		}},
-		{"explain --network promising --network promising --network promising --network promising" + ofFlavor, cli.ExitFindings, []string{"devstack0"}},
-		{"explain --availability-zone nova:devstack1" + ofFlavor, cli.ExitOK, []string{"1 host fits, of 3: devstack1", "not the requested"}},
-		{"explain --availability-zone west" + ofFlavor, cli.ExitUsage, []string{`no enabled service is in the availability zone "west"`}},
+		{
+			"explain --network promising --network promising --network promising --network promising" + ofFlavor,
+			cli.ExitFindings,
+			[]string{"devstack0"},
+		},
+		{
+			"explain --availability-zone nova:devstack1" + ofFlavor, cli.ExitOK,
+			[]string{"1 host fits, of 3: devstack1", "not the requested"},
+		},
+		{
+			"explain --availability-zone west" + ofFlavor, cli.ExitUsage,
+			[]string{`no enabled service is in the availability zone "west"`},
+		},
 		{"explain --availability-zone nova:cn9" + ofFlavor, cli.ExitUsage, []string{`"cn9"`}},
-		{"explain --hint group=" + group + ofFlavor, cli.ExitOK, []string{"3 hosts fit", node + ": servers of the group apart that are there: 1, of 1 at most (anti-affinity)"}},
-		{"explain --hint group=6f1b1a5e-0000-4000-8000-000000000001" + ofFlavor, cli.ExitFailure, []string{"there is no server group with the id"}},
+		{
+			"explain --hint group=" + group + ofFlavor, cli.ExitOK,
+			[]string{"3 hosts fit", node + ": servers of the group apart that are there: 1, of 1 at most (anti-affinity)"},
+		},
+		{
+			"explain --hint group=6f1b1a5e-0000-4000-8000-000000000001" + ofFlavor, cli.ExitFailure,
+			[]string{"there is no server group with the id"},
+		},
 		{"explain --server member --hint group=" + group + " --from-file " + file, cli.ExitOK, []string{"3 hosts fit"}},
-		{"explain --hint different_host=" + made.Server.ID + ofFlavor, cli.ExitOK, []string{node + ": server " + made.Server.ID + " is there (hint different_host)"}},
-		{"explain --hint same_host=" + made.Server.ID + ofFlavor, cli.ExitOK, []string{"no server of the hint same_host is there"}},
-		{"explain --server member -f json", cli.ExitOK, []string{`"not_taken": []`, `"[scheduler] image_metadata_prefilter = false"`}},
-		{"explain --server member --nova-config " + tenants, cli.ExitFindings, []string{"placement is not queried: no host aggregate has metadata filter_tenant_id for project " + upProjectID}},
+		{
+			"explain --hint different_host=" + made.Server.ID + ofFlavor, cli.ExitOK,
+			[]string{node + ": server " + made.Server.ID + " is there (hint different_host)"},
+		},
+		{
+			"explain --hint same_host=" + made.Server.ID + ofFlavor, cli.ExitOK,
+			[]string{"no server of the hint same_host is there"},
+		},
+		{
+			"explain --server member -f json", cli.ExitOK,
+			[]string{`"not_taken": []`, `"[scheduler] image_metadata_prefilter = false"`},
+		},
+		{
+			"explain --server member --nova-config " + tenants, cli.ExitFindings,
+			[]string{"placement is not queried: no host aggregate has metadata filter_tenant_id for project " + upProjectID},
+		},
 		{"explain --project nobody --nova-config " + tenants + ofFlavor, cli.ExitFindings, []string{"for project nobody"}},
-		{"explain --nova-config " + images + ofFlavor, cli.ExitOK, []string{"3 hosts fit", "note: images.conf has Nova's defaults for: [scheduler] max_placement_results = 1000, "}},
+		{
+			"explain --nova-config " + images + ofFlavor, cli.ExitOK,
+			[]string{"3 hosts fit", "note: images.conf has Nova's defaults for: [scheduler] max_placement_results = 1000, "},
+		},
 		{"explain --server failed --port fast0 --from-file " + file, cli.ExitFindings, none},
-		{"explain --server failed --from-file " + file, cli.ExitOK, []string{"note: The image of the server failed is not among the records of a file"}},
+		{
+			"explain --server failed --from-file " + file, cli.ExitOK,
+			[]string{"note: The image of the server failed is not among the records of a file"},
+		},
 
-		{"capacity headroom --network promising" + ofFlavor, cli.ExitOK, []string{"3 more fit (exact)", "Nova does not boot servers with such a network"}},
+		{
+			"capacity headroom --network promising" + ofFlavor, cli.ExitOK,
+			[]string{"3 more fit (exact)", "Nova does not boot servers with such a network"},
+		},
 		{"capacity headroom --port fast0" + ofFlavor, cli.ExitFindings, []string{"0 more fit (exact)"}},
-		{"capacity headroom --flavor 2*cirros256 --flavor nothing", cli.ExitFailure, []string{`no flavor with the id or name "nothing"`}},
-		{"capacity headroom --network promising --flavor 3*cirros256 --query 2*resources=VCPU:1", cli.ExitOK, []string{"1 rounds fit (exact)\nno further claim of cirros256"}},
-		{"capacity headroom --server failed --port fast0 --nova-config " + images, cli.ExitFindings, []string{"0 more fit (exact)", "note: images.conf has"}},
-		{"capacity headroom --server member --from-file " + file, cli.ExitOK, []string{"278 more fit (exact)", "is not among the records of a file"}},
+		{
+			"capacity headroom --flavor 2*cirros256 --flavor nothing", cli.ExitFailure,
+			[]string{`no flavor with the id or name "nothing"`},
+		},
+		{
+			"capacity headroom --network promising --flavor 3*cirros256 --query 2*resources=VCPU:1", cli.ExitOK,
+			[]string{"1 rounds fit (exact)\nno further claim of cirros256"},
+		},
+		{
+			"capacity headroom --server failed --port fast0 --nova-config " + images, cli.ExitFindings,
+			[]string{"0 more fit (exact)", "note: images.conf has"},
+		},
+		{
+			"capacity headroom --server member --from-file " + file, cli.ExitOK,
+			[]string{"278 more fit (exact)", "is not among the records of a file"},
+		},
 		{"capacity headroom --availability-zone nova:devstack1" + ofFlavor + " -f csv", cli.ExitOK, []string{`"devstack1",`}},
 		{"capacity drain " + node, cli.ExitOK, []string{node + " can be drained with 1 move\n", assumed}},
-		{"capacity drain " + node + " --from-file " + file, cli.ExitOK, []string{node + " can be drained with 1 move\n", assumed}},
+		{
+			"capacity drain " + node + " --from-file " + file, cli.ExitOK,
+			[]string{node + " can be drained with 1 move\n", assumed},
+		},
 	} {
 		code, stdout, stderr := berthIn(t, "", named, strings.Fields(tc.args)...)
 		if code != tc.code {
@@ -126,7 +192,9 @@ func TestExplainInACloud(t *testing.T) {
 	}
 
 	// A server for which its group leaves no host stays.
-	spread := u.made(u.compute+"/os-server-groups", "server_group", map[string]any{"name": "spread", "policy": "anti-affinity"})
+	spread := u.made(u.compute+"/os-server-groups", "server_group", map[string]any{
+		"name": "spread", "policy": "anti-affinity",
+	})
 	for range 3 {
 		u.request(http.MethodPost, u.compute+"/servers", map[string]any{
 			"server":             map[string]any{"name": "one", "flavorRef": "c1", "imageRef": upImage, "networks": "none"},
@@ -139,12 +207,16 @@ func TestExplainInACloud(t *testing.T) {
 		t.Errorf("berth capacity drain of a host with a server that is to be apart exits with %d", code)
 	}
 	contains(t, "berth capacity drain of a host with a server that is to be apart", stdout+stderr, []string{
-		node + " cannot be drained; these moves can be made, 1 of 2\n", "fits on no other host: its server group spread (anti-affinity, 1 for each host at most)",
+		node + " cannot be drained; these moves can be made, 1 of 2\n",
+		"fits on no other host: its server group spread (anti-affinity, 1 for each host at most)",
 	})
 
-	// Servers that are created without a zone get nova.conf's. Those that exist may have been created for another one.
-	u.request(http.MethodPost, u.compute+"/os-aggregates", map[string]any{"aggregate": map[string]any{"name": "one", "availability_zone": "az1"}}, nil)
-	u.request(http.MethodPost, u.compute+"/os-aggregates/1/action", map[string]any{"add_host": map[string]any{"host": "devstack1"}}, nil)
+	// Servers that are created without a zone get nova.conf's. Those that exist may have been created
+	// for another one.
+	u.request(http.MethodPost, u.compute+"/os-aggregates",
+		map[string]any{"aggregate": map[string]any{"name": "one", "availability_zone": "az1"}}, nil)
+	u.request(http.MethodPost, u.compute+"/os-aggregates/1/action",
+		map[string]any{"add_host": map[string]any{"host": "devstack1"}}, nil)
 	zone := filepath.Join(dir, "zone.conf")
 	if err := os.WriteFile(zone, []byte("[DEFAULT]\ndefault_schedule_zone = az1\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -155,7 +227,10 @@ func TestExplainInACloud(t *testing.T) {
 		{"explain --availability-zone nova --nova-config " + zone + ofFlavor, "3 hosts fit"},
 		{"explain --availability-zone az1:devstack0" + ofFlavor, "1 host fits, of 3: devstack0"},
 		{"explain --server member --nova-config " + zone, "1 host fits, of 3: devstack1"},
-		{"explain --server member --nova-config " + zone, "note: Which zone the server member was created for is not known (before 2.96): it is taken to be az1"},
+		{
+			"explain --server member --nova-config " + zone,
+			"note: Which zone the server member was created for is not known (before 2.96): it is taken to be az1",
+		},
 		{"capacity headroom -f csv -c host -c fits --nova-config " + zone + ofFlavor, `"devstack0",0`},
 		{"capacity drain " + node, "note: the compute service does not say which zones servers are bound to (before 2.96)"},
 	} {
@@ -181,8 +256,8 @@ func TestExplainInACloud(t *testing.T) {
 	})
 }
 
-// Shells complete the names of what is in a running cloud, or in a file, as flags' values and as the argument HOST. They wait for it two
-// seconds, and get no failure.
+// Shells complete the names of what is in a running cloud, or in a file, as flags' values and as
+// the argument HOST. They wait for it two seconds, and get no failure.
 func TestCompleteNames(t *testing.T) {
 	dir := t.TempDir()
 	u := startUp(t, dir)
@@ -192,7 +267,9 @@ func TestCompleteNames(t *testing.T) {
 	nameless := u.made(u.network+"/ports", "port", map[string]any{"network_id": net0})
 	var twins []string
 	for _, name := range []string{"web.1", "webs", "twin", "twin"} {
-		id := u.made(u.compute+"/servers", "server", map[string]any{"name": name, "flavorRef": "c1", "imageRef": upImage, "networks": "none"})
+		id := u.made(u.compute+"/servers", "server", map[string]any{
+			"name": name, "flavorRef": "c1", "imageRef": upImage, "networks": "none",
+		})
 		if name == "twin" {
 			twins = append(twins, id)
 		}
@@ -203,7 +280,8 @@ func TestCompleteNames(t *testing.T) {
 	defer hanging.Close()
 	named := map[string]string{"OS_CLIENT_CONFIG_FILE": filepath.Join(dir, "clouds.yaml")}
 	file := filepath.Join(dir, "cloud.json")
-	if code, _, stderr := berthIn(t, "", named, "records", "export", "--os-cloud", "berth-admin", "--all", file); code != cli.ExitOK {
+	if code, _, stderr := berthIn(t, "", named, "records", "export", "--os-cloud", "berth-admin", "--all",
+		file); code != cli.ExitOK {
 		t.Fatal(stderr)
 	}
 	hosts := []string{"devstack0", "devstack1", "devstack2"}
@@ -244,14 +322,17 @@ func TestCompleteNames(t *testing.T) {
 		{"explain --os-cloud nobody --server ", nil},
 		{"explain --server ", nil},
 	} {
-		code, stdout, stderr := berthIn(t, "", named, append([]string{cobra.ShellCompNoDescRequestCmd}, strings.Split(tc.line, " ")...)...)
+		code, stdout, stderr := berthIn(t, "", named,
+			append([]string{cobra.ShellCompNoDescRequestCmd}, strings.Split(tc.line, " ")...)...)
 		lines := strings.Split(strings.TrimSuffix(stdout, "\n"), "\n")
 		if last := len(lines) - 1; code != cli.ExitOK || !slices.Equal(lines[:last], tc.want) || lines[last] != ":4" {
 			t.Errorf("berth %s completes to %q, want %q; %s", tc.line, lines, tc.want, stderr)
 		}
 	}
 	begin := time.Now()
-	code, stdout, _ := berthIn(t, "", map[string]string{"OS_AUTH_URL": hanging.URL, "OS_USERNAME": "u", "OS_PASSWORD": "p", "OS_PROJECT_NAME": "p"},
+	code, stdout, _ := berthIn(t, "", map[string]string{
+		"OS_AUTH_URL": hanging.URL, "OS_USERNAME": "u", "OS_PASSWORD": "p", "OS_PROJECT_NAME": "p",
+	},
 		cobra.ShellCompNoDescRequestCmd, "explain", "--server", "")
 	if took := time.Since(begin); code != cli.ExitOK || stdout != ":4\n" || took > 10*time.Second {
 		t.Errorf("a cloud that does not answer completes to %q after %v", stdout, took)

@@ -25,14 +25,17 @@ type exporting struct {
 	errs *lockedBuffer
 }
 
-// export starts berth exporter, and returns when it has read the cloud. It ends with the test, with exit code 0.
+// export starts berth exporter, and returns when it has read the cloud. It ends with the test, with
+// exit code 0.
 func export(t *testing.T, variables map[string]string, args ...string) *exporting {
 	t.Helper()
 	x := &exporting{t: t, errs: new(lockedBuffer)}
 	ctx, stop := context.WithCancel(t.Context())
 	code := make(chan int, 1)
 	go func() {
-		code <- run(ctx, append([]string{"exporter", "--listen", "127.0.0.1:0"}, args...), cli.Env{Stdout: io.Discard, Stderr: x.errs, Environ: environOf(variables)})
+		code <- run(ctx, append([]string{"exporter", "--listen", "127.0.0.1:0"}, args...), cli.Env{
+			Stdout: io.Discard, Stderr: x.errs, Environ: environOf(variables),
+		})
 	}()
 	t.Cleanup(func() {
 		stop()
@@ -105,7 +108,8 @@ const exportedQuery = "resources=VCPU:2,MEMORY_MB:4096,DISK_GB:20"
 // slots returns what berth capacity headroom counts of the query.
 func slots(t *testing.T, variables map[string]string, args ...string) (n int64) {
 	t.Helper()
-	_, stdout, stderr := berthIn(t, "", variables, append([]string{"capacity", "headroom", "-f", "json", "--query", exportedQuery}, args...)...)
+	_, stdout, stderr := berthIn(t, "", variables,
+		append([]string{"capacity", "headroom", "-f", "json", "--query", exportedQuery}, args...)...)
 	var count struct {
 		Least int64 `json:"least"`
 	}
@@ -121,15 +125,20 @@ func TestExporterReadsAPIs(t *testing.T) {
 	if err := clouds.Bandwidth(3, 1).Post(t.Context(), variables["OS_ENDPOINT"]); err != nil {
 		t.Fatal(err)
 	}
-	x := export(t, variables, "--query", "medium="+exportedQuery, "--compatible", "os-capacity,openstack-exporter", "--requests-per-second", "0")
+	x := export(t, variables, "--query", "medium="+exportedQuery, "--compatible", "os-capacity,openstack-exporter",
+		"--requests-per-second", "0")
 	text := x.metrics()
-	has(t, text, `berth_cloud_source_up{source="placement"} 1`, `berth_cloud_source_up{source="compute"} 0`, `berth_cloud_source_up{source="network"} 0`,
+	has(t, text, `berth_cloud_source_up{source="placement"} 1`, `berth_cloud_source_up{source="compute"} 0`,
+		`berth_cloud_source_up{source="network"} 0`,
 		fmt.Sprintf(`berth_cloud_flavor_slots{flavor="medium"} %d`, slots(t, variables)),
 		fmt.Sprintf(`openstack_free_capacity_by_flavor_total{flavor_name="medium"} %d`, slots(t, variables)),
-		`berth_cloud_host_resource_inventory{host="compute-000000.example.org",resource_class="NET_BW_EGR_KILOBIT_PER_SEC"} 150000000`,
-		`openstack_placement_resource_total{hostname="compute-000000.example.org:Open vSwitch agent:br-ex",resourcetype="NET_BW_EGR_KILOBIT_PER_SEC"} 25000000`,
+		`berth_cloud_host_resource_inventory{host="compute-000000.example.org",`+
+			`resource_class="NET_BW_EGR_KILOBIT_PER_SEC"} 150000000`,
+		`openstack_placement_resource_total{hostname="compute-000000.example.org:Open vSwitch `+
+			`agent:br-ex",resourcetype="NET_BW_EGR_KILOBIT_PER_SEC"} 25000000`,
 		"berth_cloud_refreshes_total 1")
-	if !strings.Contains(x.errs.String(), "compute: the compute service is not known") || strings.Contains(text, "berth_cloud_hosts{") {
+	if !strings.Contains(x.errs.String(), "compute: the compute service is not known") ||
+		strings.Contains(text, "berth_cloud_hosts{") {
 		t.Errorf("of the compute service it says %s\n%s", x.errs, text)
 	}
 }
@@ -164,5 +173,6 @@ func TestPlacementServesMetricsOfItsCloud(t *testing.T) {
 	if res.StatusCode != http.StatusOK {
 		t.Fatalf("%d: %s", res.StatusCode, text)
 	}
-	has(t, text, "berth_cloud_providers 18", `berth_cloud_host_resource_inventory{host="compute-000001.example.org",resource_class="NET_BW_EGR_KILOBIT_PER_SEC"} 150000000`)
+	has(t, text, "berth_cloud_providers 18", `berth_cloud_host_resource_inventory{host="compute-000001.example.org",`+
+		`resource_class="NET_BW_EGR_KILOBIT_PER_SEC"} 150000000`)
 }

@@ -11,22 +11,25 @@ import (
 	"github.com/berthcloud/berth/internal/sqltest"
 )
 
-// The disk below the database of a service is full: what cannot be written gets 503, what was acknowledged can be read, and the
-// service is not ready until there is room again, which it finds out without requests.
+// The disk below the database of a service is full: what cannot be written gets 503, what was
+// acknowledged can be read, and the service is not ready until there is room again, which it finds
+// out without requests.
 func TestFullDiskIsNotReady(t *testing.T) {
 	for name, svc := range fileServices {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			small := sqltest.SmallDisk(t, 8<<10)
 			ops, conf := filepath.Join(dir, "ops.sock"), filepath.Join(dir, "service.conf")
-			rewrite(t, conf, svc.auth+"\n["+svc.section+"]\nconnection = sqlite:///"+filepath.Join(small, "x.db")+"\n[berth]\nmetrics_listen = unix:"+ops+"\n")
+			rewrite(t, conf, svc.auth+"\n["+svc.section+"]\nconnection = sqlite:///"+filepath.Join(small, "x.db")+
+				"\n[berth]\nmetrics_listen = unix:"+ops+"\n")
 			r := start(t, dir, append(svc.args, "--config", conf, "--listen", "127.0.0.1:0")...)
 			ready := func() (int, string) {
 				res, body := call(t, overUnix(ops), "GET", "http://h/readyz", "")
 				return res.StatusCode, body
 			}
 			post := func(n int) (int, string) {
-				res, body := call(t, &http.Transport{}, "POST", r.url+svc.post, strings.Replace(svc.body, "cn1", fmt.Sprint("cn", n), 1))
+				res, body := call(t, &http.Transport{}, "POST", r.url+svc.post,
+					strings.Replace(svc.body, "cn1", fmt.Sprint("cn", n), 1))
 				return res.StatusCode, body
 			}
 			if status, body := post(1); status != svc.success {
@@ -46,7 +49,8 @@ func TestFullDiskIsNotReady(t *testing.T) {
 			if status, body := ready(); status != http.StatusServiceUnavailable || !strings.Contains(body, "no room") {
 				t.Errorf("GET /readyz on a full disk = %d %s, want 503 with the reason", status, body)
 			}
-			if res, body := call(t, &http.Transport{}, "GET", r.url+svc.post, ""); res.StatusCode != http.StatusOK || !strings.Contains(body, svc.mentioned) {
+			if res, body := call(t, &http.Transport{}, "GET", r.url+svc.post, ""); res.StatusCode != http.StatusOK ||
+				!strings.Contains(body, svc.mentioned) {
 				t.Errorf("GET %s on a full disk = %d %s", svc.post, res.StatusCode, body)
 			}
 			if err := os.Remove(filler); err != nil {

@@ -35,8 +35,10 @@ func TestHelp(t *testing.T) {
 			if cmd.HasParent() && cmd.Parent().Name() == "completion" { // cobra's own texts
 				break
 			}
-			if line = strings.TrimSuffix(line, "\n"); utf8.RuneCountInString(line) > cli.HelpWidth || line != strings.TrimRight(line, " ") {
-				t.Errorf("%s --help: a line is wider than %d columns or ends in a space:\n%s", cmd.CommandPath(), cli.HelpWidth, line)
+			if line = strings.TrimSuffix(line, "\n"); utf8.RuneCountInString(line) > cli.HelpWidth ||
+				line != strings.TrimRight(line, " ") {
+				t.Errorf("%s --help: a line is wider than %d columns or ends in a space:\n%s", cmd.CommandPath(), cli.HelpWidth,
+					line)
 			}
 		}
 		for _, part := range []string{cmd.Short, cmd.UseLine()} {

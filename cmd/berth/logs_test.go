@@ -18,10 +18,19 @@ func TestLogsNameServiceAndProcess(t *testing.T) {
 	}
 	host := "[ovs]\nbridge_mappings = physnet0:br-physnet0\n[berth]\nnetwork_urls = http://127.0.0.1:1\nenforce = false\n"
 	for name, args := range map[string][]string{
-		"berth.placement": {"placement", "serve", "--listen", "127.0.0.1:0", "--config", conf("placement.conf", "[api]\nauth_strategy = noauth2\n[placement_database]\nconnection = sqlite://\n")},
-		"berth.network":   {"network", "serve", "--listen", "127.0.0.1:0", "--config", conf("neutron.conf", "[DEFAULT]\nauth_strategy = noauth\n[database]\nconnection = sqlite://\n")},
-		"berth.compute":   {"compute", "serve", "--listen", "127.0.0.1:0", "--config", conf("nova.conf", "[api]\nauth_strategy = noauth2\n[database]\nconnection = sqlite://\n")},
-		"berth.agent":     {"agent", "--config", conf("agent.ini", host)},
+		"berth.placement": {
+			"placement", "serve", "--listen", "127.0.0.1:0", "--config",
+			conf("placement.conf", "[api]\nauth_strategy = noauth2\n[placement_database]\nconnection = sqlite://\n"),
+		},
+		"berth.network": {
+			"network", "serve", "--listen", "127.0.0.1:0", "--config",
+			conf("neutron.conf", "[DEFAULT]\nauth_strategy = noauth\n[database]\nconnection = sqlite://\n"),
+		},
+		"berth.compute": {
+			"compute", "serve", "--listen", "127.0.0.1:0", "--config",
+			conf("nova.conf", "[api]\nauth_strategy = noauth2\n[database]\nconnection = sqlite://\n"),
+		},
+		"berth.agent": {"agent", "--config", conf("agent.ini", host)},
 	} {
 		for _, asJSON := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s/%t", name, asJSON), func(t *testing.T) {
@@ -45,7 +54,8 @@ func TestLogsNameServiceAndProcess(t *testing.T) {
 func checkLogLine(t *testing.T, line, name string, pid int, asJSON bool) {
 	t.Helper()
 	if !asJSON {
-		if form := fmt.Sprintf(`^\S+ \S+ %d [A-Z]+ %s \[`, pid, regexp.QuoteMeta(name)); !regexp.MustCompile(form).MatchString(line) {
+		if form := fmt.Sprintf(`^\S+ \S+ %d [A-Z]+ %s \[`, pid,
+			regexp.QuoteMeta(name)); !regexp.MustCompile(form).MatchString(line) {
 			t.Errorf("a line is %q, want one like %s", line, form)
 		}
 		return
@@ -64,7 +74,9 @@ func TestUpLogsNameTheService(t *testing.T) {
 	r := launch(t, nil, nil, upArgs(t.TempDir())...)
 	seen := map[string]bool{}
 	form := regexp.MustCompile(fmt.Sprintf(`^\S+ \S+ %d [A-Z]+ (berth\.\S+) \[`, r.cmd.Process.Pid))
-	for want := []string{"berth.placement", "berth.network", "berth.compute", "berth.identity", "berth.image", "berth.agent"}; ; {
+	for want := []string{
+		"berth.placement", "berth.network", "berth.compute", "berth.identity", "berth.image", "berth.agent",
+	}; ; {
 		missing := false
 		for _, name := range want {
 			missing = missing || !seen[name]

@@ -38,7 +38,10 @@ func berth(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, err bytes.Buffer
 	home := t.TempDir()
-	env := cli.Env{Stdin: strings.NewReader(""), Stdout: &out, Stderr: &err, Environ: []string{"HOME=" + home}, Version: currentVersion()}
+	env := cli.Env{
+		Stdin: strings.NewReader(""), Stdout: &out, Stderr: &err, Environ: []string{"HOME=" + home},
+		Version: currentVersion(),
+	}
 	ctx, cancel := context.WithTimeout(t.Context(), hangTime)
 	defer cancel()
 	code = run(ctx, args, env)
@@ -87,50 +90,133 @@ func TestCommandLines(t *testing.T) {
 	if err := os.WriteFile(file, []byte("this is no database, however one reads it"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	codes := []string{"Exit codes:", "2  wrong arguments or settings", "4  the database is in use", "5  the address to listen on"}
+	codes := []string{
+		"Exit codes:", "2  wrong arguments or settings", "4  the database is in use", "5  the address to listen on",
+	}
 	for name, tc := range map[string]commandLine{
-		"Nothing":            {nil, cli.ExitOK, []string{"Usage:", "The placement service, a drop-in for OpenStack Placement"}, nil},
-		"Version":            {[]string{"version"}, cli.ExitOK, []string{"berth ", "placement API 1.0 to 1.39", "os-traits"}, nil},
-		"UnknownFormat":      {[]string{"version", "-f", "xml"}, cli.ExitUsage, nil, []string{`invalid argument "xml" for "-f, --format" flag: want table, json, yaml, csv or value`}},
-		"ServeHelp":          {[]string{"placement", "serve", "--help"}, cli.ExitOK, append(codes, "--config", "--listen", "noauth2"), nil},
-		"UpHelp":             {[]string{"up", "--help"}, cli.ExitOK, append(codes, "--reset"), nil},
-		"Completion":         {[]string{"completion", "bash"}, cli.ExitOK, []string{"bash completion", "__start_berth"}, nil},
-		"VersionFlag":        {[]string{"--version"}, cli.ExitOK, []string{"berth ", "revision ", "placement API 1.0 to 1.39"}, nil},
-		"FormerTree":         {[]string{"placement", "tree", "cn1", "--from-file", sampleRecords(t, 2)}, cli.ExitOK, []string{"cn1"}, []string{"note: berth placement tree is berth records tree now\n"}},
-		"FormerCapacity":     {[]string{"capacity", "left", "--help"}, cli.ExitOK, []string{"Headroom counts"}, nil},
-		"FormerFlag":         {[]string{"audit", "--codes", "-f", "value", "-c", "code"}, cli.ExitOK, []string{"orphaned-allocation\n"}, nil},
-		"HelpTopics":         {[]string{"--help"}, cli.ExitOK, []string{"\n  berth help exit-codes  What", "\n  berth help sources     Where"}, nil},
-		"Sources":            {[]string{"help", "sources"}, cli.ExitOK, []string{"--from-file, which berth records export has written"}, nil},
-		"ExitCodes":          {[]string{"help", "exit-codes"}, cli.ExitOK, []string{"6  findings"}, nil},
-		"MistypedCommand":    {[]string{"plcement"}, cli.ExitUsage, nil, []string{`unknown command "plcement" for "berth"; did you mean placement?`}},
-		"MistypedSubcommand": {[]string{"placement", "srve"}, cli.ExitUsage, nil, []string{`unknown command "srve" for "berth placement"; did you mean serve?`}},
-		"MistypedAgent":      {[]string{"agent", "chekc"}, cli.ExitUsage, nil, []string{`did you mean check?`}},
-		"MistypedFlag":       {[]string{"placement", "serve", "--lisen", "x"}, cli.ExitUsage, nil, []string{`unknown flag: --lisen; did you mean --listen?`}},
-		"UnknownCommand":     {[]string{"sail"}, cli.ExitUsage, nil, []string{`unknown command "sail"`}},
-		"UnknownSubcommand":  {[]string{"placement", "sail"}, cli.ExitUsage, nil, []string{`unknown command "sail"`}},
-		"URLForCommand":      {[]string{"db", "mysql://u:s3cret@h/x"}, cli.ExitUsage, nil, []string{"a URL is no command"}},
-		"URLWithoutFlag":     {[]string{"db", "version", "mysql://u:s3cret@h/x"}, cli.ExitUsage, nil, []string{"takes flags and no arguments"}},
-		"UnknownFlag":        {[]string{"up", "--sail"}, cli.ExitUsage, nil, []string{"unknown flag: --sail"}},
-		"NoSuchFile":         {[]string{"placement", "serve", "--config", "/nowhere.conf"}, cli.ExitUsage, nil, []string{"/nowhere.conf"}},
-		"AllWrongAtOnce":     {serve("[DEFAULT]\ndebug = perhaps\n[placement]\nallocation_conflict_retry_count = many"), cli.ExitUsage, nil, []string{"debug", "perhaps", "allocation_conflict_retry_count", "many"}},
-		"MySQL":              {serve(databaseOf("mysql+pymysql://u:s3cret@127.0.0.1:1/placement") + "\nmax_retries = 0"), cli.ExitDatabase, nil, []string{"opening the database placement on 127.0.0.1:1: ", "connection refused"}},
-		"PostgreSQL":         {serve(databaseOf("postgresql+psycopg2://u:s3cret@127.0.0.1:1/placement") + "\nmax_retries = 0"), cli.ExitDatabase, nil, []string{"opening the database placement on 127.0.0.1:1: ", "connection refused"}},
-		"NoDatabase":         {serve(databaseOf("pony")), cli.ExitUsage, nil, []string{"[placement_database] connection"}},
-		"Keystone":           {serve("[api]\nauth_strategy = keystone"), cli.ExitUsage, nil, []string{"[keystone_authtoken]", "auth_url is not set"}},
-		"BrokenDatabase":     {serve(databaseOf("sqlite:///" + file)), cli.ExitDatabase, nil, []string{"opening the database " + file}},
-		"NoDirectory":        {serve(databaseOf("sqlite:////nowhere/at/all.db")), cli.ExitDatabase, nil, []string{"/nowhere/at"}},
-		"AddressIsNoAddress": {[]string{"placement", "serve", "--listen", "pony", "--config", settings(t, databaseOf("sqlite://"))}, cli.ExitUsage, nil, []string{"--listen pony: want host:port"}},
-		"PortAlone":          {[]string{"placement", "serve", "--listen", "8778"}, cli.ExitUsage, nil, []string{"--listen 8778: want host:port"}},
-		"NetworkPortAlone":   {[]string{"network", "serve", "--listen", "9696"}, cli.ExitUsage, nil, []string{"--listen 9696: want host:port"}},
-		"ComputePortAlone":   {[]string{"compute", "serve", "--listen", "8774"}, cli.ExitUsage, nil, []string{"--listen 8774: want host:port"}},
-		"UpPortAlone":        {[]string{"up", "--identity-listen", "5000"}, cli.ExitUsage, nil, []string{"--identity-listen 5000: want host:port"}},
-		"PlacementNoFile":    {[]string{"placement", "serve", "--config-file", "/nowhere.conf"}, cli.ExitUsage, nil, []string{"/nowhere.conf"}},
-		"CheckAuthNoFile":    {[]string{"placement", "check-auth", "--config-file", "/nowhere.conf"}, cli.ExitUsage, nil, []string{"/nowhere.conf"}},
-		"NetworkNoFile":      {[]string{"network", "serve", "--config-file", "/nowhere.conf"}, cli.ExitUsage, nil, []string{"/nowhere.conf"}},
-		"ComputeNoFile":      {[]string{"compute", "serve", "--config-file=/nowhere.conf"}, cli.ExitUsage, nil, []string{"/nowhere.conf"}},
-		"AgentNoFile":        {[]string{"agent", "check", "--config-file", "/nowhere.conf"}, cli.ExitUsage, nil, []string{"/nowhere.conf"}},
-		"AgentComputeNoFile": {[]string{"agent", "check", "--compute-config-file", "/nowhere.conf"}, cli.ExitUsage, nil, []string{"/nowhere.conf"}},
-		"DBNoFile":           {[]string{"db", "version", "--config-file", "/nowhere.conf"}, cli.ExitUsage, nil, []string{"/nowhere.conf"}},
+		"Nothing": {nil, cli.ExitOK, []string{"Usage:", "The placement service, a drop-in for OpenStack Placement"}, nil},
+		"Version": {
+			[]string{"version"}, cli.ExitOK, []string{"berth ", "placement API 1.0 to 1.39", "os-traits"}, nil,
+		},
+		"UnknownFormat": {
+			[]string{"version", "-f", "xml"},
+			cli.ExitUsage, nil,
+			[]string{`invalid argument "xml" for "-f, --format" flag: want table, json, yaml, csv or value`},
+		},
+		"ServeHelp": {
+			[]string{"placement", "serve", "--help"}, cli.ExitOK, append(codes, "--config", "--listen", "noauth2"), nil,
+		},
+		"UpHelp":     {[]string{"up", "--help"}, cli.ExitOK, append(codes, "--reset"), nil},
+		"Completion": {[]string{"completion", "bash"}, cli.ExitOK, []string{"bash completion", "__start_berth"}, nil},
+		"VersionFlag": {
+			[]string{"--version"}, cli.ExitOK, []string{"berth ", "revision ", "placement API 1.0 to 1.39"}, nil,
+		},
+		"FormerTree": {
+			[]string{"placement", "tree", "cn1", "--from-file", sampleRecords(t, 2)},
+			cli.ExitOK,
+			[]string{"cn1"},
+			[]string{"note: berth placement tree is berth records tree now\n"},
+		},
+		"FormerCapacity": {[]string{"capacity", "left", "--help"}, cli.ExitOK, []string{"Headroom counts"}, nil},
+		"FormerFlag": {
+			[]string{"audit", "--codes", "-f", "value", "-c", "code"}, cli.ExitOK, []string{"orphaned-allocation\n"}, nil,
+		},
+		"HelpTopics": {
+			[]string{"--help"}, cli.ExitOK, []string{"\n  berth help exit-codes  What", "\n  berth help sources     Where"}, nil,
+		},
+		"Sources": {
+			[]string{"help", "sources"}, cli.ExitOK, []string{"--from-file, which berth records export has written"}, nil,
+		},
+		"ExitCodes": {[]string{"help", "exit-codes"}, cli.ExitOK, []string{"6  findings"}, nil},
+		"MistypedCommand": {
+			[]string{"plcement"},
+			cli.ExitUsage, nil,
+			[]string{`unknown command "plcement" for "berth"; did you mean placement?`},
+		},
+		"MistypedSubcommand": {
+			[]string{"placement", "srve"},
+			cli.ExitUsage, nil,
+			[]string{`unknown command "srve" for "berth placement"; did you mean serve?`},
+		},
+		"MistypedAgent": {[]string{"agent", "chekc"}, cli.ExitUsage, nil, []string{`did you mean check?`}},
+		"MistypedFlag": {
+			[]string{"placement", "serve", "--lisen", "x"},
+			cli.ExitUsage, nil,
+			[]string{`unknown flag: --lisen; did you mean --listen?`},
+		},
+		"UnknownCommand":    {[]string{"sail"}, cli.ExitUsage, nil, []string{`unknown command "sail"`}},
+		"UnknownSubcommand": {[]string{"placement", "sail"}, cli.ExitUsage, nil, []string{`unknown command "sail"`}},
+		"URLForCommand":     {[]string{"db", "mysql://u:s3cret@h/x"}, cli.ExitUsage, nil, []string{"a URL is no command"}},
+		"URLWithoutFlag": {
+			[]string{"db", "version", "mysql://u:s3cret@h/x"}, cli.ExitUsage, nil, []string{"takes flags and no arguments"},
+		},
+		"UnknownFlag": {[]string{"up", "--sail"}, cli.ExitUsage, nil, []string{"unknown flag: --sail"}},
+		"NoSuchFile": {
+			[]string{"placement", "serve", "--config", "/nowhere.conf"}, cli.ExitUsage, nil, []string{"/nowhere.conf"},
+		},
+		"AllWrongAtOnce": {
+			serve("[DEFAULT]\ndebug = perhaps\n[placement]\nallocation_conflict_retry_count = many"), cli.ExitUsage, nil,
+			[]string{"debug", "perhaps", "allocation_conflict_retry_count", "many"},
+		},
+		"MySQL": {
+			serve(databaseOf("mysql+pymysql://u:s3cret@127.0.0.1:1/placement") + "\nmax_retries = 0"), cli.ExitDatabase, nil,
+			[]string{"opening the database placement on 127.0.0.1:1: ", "connection refused"},
+		},
+		"PostgreSQL": {
+			serve(databaseOf("postgresql+psycopg2://u:s3cret@127.0.0.1:1/placement") + "\nmax_retries = 0"), cli.ExitDatabase,
+			nil,
+			[]string{"opening the database placement on 127.0.0.1:1: ", "connection refused"},
+		},
+		"NoDatabase": {serve(databaseOf("pony")), cli.ExitUsage, nil, []string{"[placement_database] connection"}},
+		"Keystone": {
+			serve("[api]\nauth_strategy = keystone"), cli.ExitUsage, nil,
+			[]string{"[keystone_authtoken]", "auth_url is not set"},
+		},
+		"BrokenDatabase": {
+			serve(databaseOf("sqlite:///" + file)), cli.ExitDatabase, nil, []string{"opening the database " + file},
+		},
+		"NoDirectory": {
+			serve(databaseOf("sqlite:////nowhere/at/all.db")), cli.ExitDatabase, nil, []string{"/nowhere/at"},
+		},
+		"AddressIsNoAddress": {
+			[]string{"placement", "serve", "--listen", "pony", "--config", settings(t, databaseOf("sqlite://"))},
+			cli.ExitUsage,
+			nil,
+			[]string{"--listen pony: want host:port"},
+		},
+		"PortAlone": {
+			[]string{"placement", "serve", "--listen", "8778"}, cli.ExitUsage, nil, []string{"--listen 8778: want host:port"},
+		},
+		"NetworkPortAlone": {
+			[]string{"network", "serve", "--listen", "9696"}, cli.ExitUsage, nil, []string{"--listen 9696: want host:port"},
+		},
+		"ComputePortAlone": {
+			[]string{"compute", "serve", "--listen", "8774"}, cli.ExitUsage, nil, []string{"--listen 8774: want host:port"},
+		},
+		"UpPortAlone": {
+			[]string{"up", "--identity-listen", "5000"}, cli.ExitUsage, nil, []string{"--identity-listen 5000: want host:port"},
+		},
+		"PlacementNoFile": {
+			[]string{"placement", "serve", "--config-file", "/nowhere.conf"}, cli.ExitUsage, nil, []string{"/nowhere.conf"},
+		},
+		"CheckAuthNoFile": {
+			[]string{"placement", "check-auth", "--config-file", "/nowhere.conf"}, cli.ExitUsage, nil, []string{"/nowhere.conf"},
+		},
+		"NetworkNoFile": {
+			[]string{"network", "serve", "--config-file", "/nowhere.conf"}, cli.ExitUsage, nil, []string{"/nowhere.conf"},
+		},
+		"ComputeNoFile": {
+			[]string{"compute", "serve", "--config-file=/nowhere.conf"}, cli.ExitUsage, nil, []string{"/nowhere.conf"},
+		},
+		"AgentNoFile": {
+			[]string{"agent", "check", "--config-file", "/nowhere.conf"}, cli.ExitUsage, nil, []string{"/nowhere.conf"},
+		},
+		"AgentComputeNoFile": {
+			[]string{"agent", "check", "--compute-config-file", "/nowhere.conf"}, cli.ExitUsage, nil, []string{"/nowhere.conf"},
+		},
+		"DBNoFile": {
+			[]string{"db", "version", "--config-file", "/nowhere.conf"}, cli.ExitUsage, nil, []string{"/nowhere.conf"},
+		},
 	} {
 		t.Run(name, tc.try)
 	}
@@ -310,7 +396,8 @@ func TestAddressInUseIsRefused(t *testing.T) {
 	defer ln.Close()
 	address := ln.Addr().String()
 	path := filepath.Join(t.TempDir(), "placement.db")
-	code, _, stderr := berth(t, "placement", "serve", "--listen", address, "--config", settings(t, databaseOf("sqlite:///"+path)))
+	code, _, stderr := berth(t, "placement", "serve", "--listen", address, "--config",
+		settings(t, databaseOf("sqlite:///"+path)))
 	if code != cli.ExitListen || !strings.Contains(stderr, "listening on "+address) {
 		t.Errorf("serving on a taken address exits with %d, want %d:\n%s", code, cli.ExitListen, stderr)
 	}
@@ -326,7 +413,10 @@ func upArgs(dir string) []string {
 
 // upQuietArgs are upArgs without the services' log.
 func upQuietArgs(dir string) []string {
-	return []string{"up", "--listen", "127.0.0.1:0", "--network-listen", "127.0.0.1:0", "--identity-listen", "127.0.0.1:0", "--image-listen", "127.0.0.1:0", "--compute-listen", "127.0.0.1:0", "--data", dir}
+	return []string{
+		"up", "--listen", "127.0.0.1:0", "--network-listen", "127.0.0.1:0", "--identity-listen", "127.0.0.1:0",
+		"--image-listen", "127.0.0.1:0", "--compute-listen", "127.0.0.1:0", "--data", dir,
+	}
 }
 
 // served reads the page of "berth up" to the address that a flag changes.
@@ -343,7 +433,8 @@ func TestUpRefusesImages(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, _, stderr := berth(t, upArgs(dir)...)
-	if want := path + `: image 1: its id is "7", which is no UUID`; code != cli.ExitUsage || !strings.Contains(stderr, want) {
+	if want := path + `: image 1: its id is "7", which is no UUID`; code != cli.ExitUsage ||
+		!strings.Contains(stderr, want) {
 		t.Errorf("it exits with %d, want %d and %q:\n%s", code, cli.ExitUsage, want, stderr)
 	}
 }

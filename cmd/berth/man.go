@@ -39,8 +39,8 @@ date give the same files.`,
 	return cmd
 }
 
-// writeManual writes the pages of all commands (section 1) and of the services' settings (section 5)
-// into dir.
+// writeManual writes the pages of all commands (section 1) and of the services' settings (section
+// 5) into dir.
 func writeManual(dir string, root *cobra.Command, date string) error {
 	s := manpages.Stamp{Version: currentVersion().Version, Date: date}
 	var settings []manpages.Page
@@ -71,8 +71,8 @@ func writeManual(dir string, root *cobra.Command, date string) error {
 	return nil
 }
 
-// manuals describe the settings of the services for their pages. The rows are those of the defaults, which
-// are the same tables that the services load by.
+// manuals describe the settings of the services for their pages. The rows are those of the
+// defaults, which are the same tables that the services load by.
 func manuals() []manpages.Configuration {
 	placement, network, compute := config.DefaultPlacement(), config.DefaultNetwork(), config.DefaultCompute()
 	return []manpages.Configuration{{
@@ -87,14 +87,19 @@ func manuals() []manpages.Configuration {
 		Variable: "OS_DATABASE__CONNECTION", Option: "`connection` in `[database]`",
 		Paths: []manpages.Path{
 			{Name: "/etc/neutron/neutron.conf", Meaning: "Neutron's. Its database is not Berth's: name another one."},
-			{Name: "/etc/neutron/plugins/ml2/ml2_conf.ini", Meaning: "What Neutron's ML2 reads: networks and the drivers that bind ports."},
+			{
+				Name:    "/etc/neutron/plugins/ml2/ml2_conf.ini",
+				Meaning: "What Neutron's ML2 reads: networks and the drivers that bind ports.",
+			},
 		},
 		Settings: network.Settings(), Ignored: network.Ignores(),
 	}, {
 		Page: "berth-compute.conf", Service: "compute",
 		Files:    "the file that Nova's services read, nova.conf, or several",
 		Variable: "OS_DATABASE__CONNECTION", Option: "`connection` in `[database]`",
-		Paths:    []manpages.Path{{Name: "/etc/nova/nova.conf", Meaning: "Nova's. Its database is not Berth's: name another one."}},
+		Paths: []manpages.Path{
+			{Name: "/etc/nova/nova.conf", Meaning: "Nova's. Its database is not Berth's: name another one."},
+		},
 		Settings: compute.Settings(), Ignored: compute.Ignores(),
 	}}
 }

@@ -66,7 +66,8 @@ certificates and policy files.
   openstack port create port0 --network net0 --qos-policy policy0`,
 		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return daemon.ServeNetwork(cmd.Context(), process(env), readSettings(&flags, config.LoadNetwork, daemon.TrialNetwork))
+			return daemon.ServeNetwork(cmd.Context(), process(env),
+				readSettings(&flags, config.LoadNetwork, daemon.TrialNetwork))
 		},
 	}
 	flags.add(cmd, "neutron.conf or ml2_conf.ini", daemon.TrialNetworkAddress)

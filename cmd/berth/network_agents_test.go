@@ -29,14 +29,16 @@ func newAuthority(t *testing.T, path string) authority {
 func (a authority) agent(t *testing.T, host string) string {
 	t.Helper()
 	dir := t.TempDir()
-	cert, key := a.Sign(x509.Certificate{DNSNames: []string{host}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
+	cert, key := a.Sign(x509.Certificate{
+		DNSNames: []string{host}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+	})
 	rewrite(t, filepath.Join(dir, "cert.pem"), string(cert))
 	rewrite(t, filepath.Join(dir, "key.pem"), string(key))
 	return "network_cert_file = " + dir + "/cert.pem\nnetwork_key_file = " + dir + "/key.pem"
 }
 
-// Agents report over TLS, and authenticate with a token, also from a file, or with a certificate or a key
-// of their host, which allows nothing else. The user of the token "nobody" has no role.
+// Agents report over TLS, and authenticate with a token, also from a file, or with a certificate or
+// a key of their host, which allows nothing else. The user of the token "nobody" has no role.
 func TestAgentsShowTokensOrCertificates(t *testing.T) {
 	dir := t.TempDir()
 	roots := certificate(t, dir, 1)
@@ -53,15 +55,18 @@ func TestAgentsShowTokensOrCertificates(t *testing.T) {
 		wantAgent bool
 		wantLog   string // of the agent that is refused
 	}{
-		"Token":                 {false, "network_token = admin", true, ""},
-		"TokenFile":             {false, "network_token_file = " + dir + "/token", true, ""},
-		"TokenOfNobody":         {false, "network_token_file = " + dir + "/useless", false, "answered (403)"},
-		"Certificate":           {false, "network_token = nobody\n" + ours.agent(t, "devstack0"), true, ""},
-		"CertificateOfAnother":  {false, "network_token = admin\n" + ours.agent(t, "devstack1"), false, "answered (403)"},
-		"CertificateOfNobody":   {false, "network_token = nobody\n" + theirs.agent(t, "devstack0"), false, "answered (403)"},
-		"Key":                   {false, "network_token = nobody\nnetwork_host_key_file = " + dir + "/key", true, ""},
-		"KeyInTheSettings":      {false, "network_host_key = " + keys.Key("devstack0"), true, ""},
-		"KeyOfAnother":          {false, "network_token = admin\nnetwork_host_key_file = " + dir + "/other-key", false, "is of the host devstack1, and not of devstack0"},
+		"Token":                {false, "network_token = admin", true, ""},
+		"TokenFile":            {false, "network_token_file = " + dir + "/token", true, ""},
+		"TokenOfNobody":        {false, "network_token_file = " + dir + "/useless", false, "answered (403)"},
+		"Certificate":          {false, "network_token = nobody\n" + ours.agent(t, "devstack0"), true, ""},
+		"CertificateOfAnother": {false, "network_token = admin\n" + ours.agent(t, "devstack1"), false, "answered (403)"},
+		"CertificateOfNobody":  {false, "network_token = nobody\n" + theirs.agent(t, "devstack0"), false, "answered (403)"},
+		"Key":                  {false, "network_token = nobody\nnetwork_host_key_file = " + dir + "/key", true, ""},
+		"KeyInTheSettings":     {false, "network_host_key = " + keys.Key("devstack0"), true, ""},
+		"KeyOfAnother": {
+			false, "network_token = admin\nnetwork_host_key_file = " + dir + "/other-key", false,
+			"is of the host devstack1, and not of devstack0",
+		},
 		"AmongClients":          {true, "network_token = nobody\n" + ours.agent(t, "devstack0"), true, ""},
 		"OneOfTheClients":       {true, "network_token = nobody\n" + theirs.agent(t, "devstack0"), false, "answered (403)"},
 		"ClientWithoutAny":      {true, "network_token = admin", false, "certificate"},
@@ -73,8 +78,11 @@ func TestAgentsShowTokensOrCertificates(t *testing.T) {
 			if tc.client {
 				client = "\ntls_client_ca_file = " + dir + "/clients.pem"
 			}
-			service := start(t, t.TempDir(), "network", "serve", "--listen", "127.0.0.1:0", "--config", neutronConf(t, networkDatabaseAt("sqlite://"),
-				"[ml2]\nmechanism_drivers = openvswitch,sriovnicswitch\n[berth]\ntls_cert_file = "+dir+"/cert.pem\ntls_key_file = "+dir+"/key.pem\ntls_agent_ca_file = "+dir+"/agents.pem\nhost_key_secret = "+secret+client))
+			service := start(t, t.TempDir(), "network", "serve", "--listen", "127.0.0.1:0", "--config",
+				neutronConf(t, networkDatabaseAt("sqlite://"),
+					"[ml2]\nmechanism_drivers = openvswitch,sriovnicswitch\n[berth]\ntls_cert_file = "+dir+
+						"/cert.pem\ntls_key_file = "+dir+"/key.pem\ntls_agent_ca_file = "+dir+"/agents.pem\nhost_key_secret = "+secret+
+						client))
 			file := agentFile(t, "[berth]", "network_urls = "+overTLSAt(service), "network_ca_file = "+dir+"/cert.pem", tc.agent)
 			agent := launch(t, nil, nil, "agent", "--config", file)
 			if !tc.wantAgent {
@@ -85,10 +93,13 @@ func TestAgentsShowTokensOrCertificates(t *testing.T) {
 		})
 	}
 	t.Run("OwnRequestsOnly", func(t *testing.T) {
-		service := start(t, t.TempDir(), "network", "serve", "--listen", "127.0.0.1:0", "--config", neutronConf(t, networkDatabaseAt("sqlite://"),
-			"[berth]\ntls_cert_file = "+dir+"/cert.pem\ntls_key_file = "+dir+"/key.pem\ntls_agent_ca_file = "+dir+"/agents.pem"))
+		service := start(t, t.TempDir(), "network", "serve", "--listen", "127.0.0.1:0", "--config",
+			neutronConf(t, networkDatabaseAt("sqlite://"),
+				"[berth]\ntls_cert_file = "+dir+"/cert.pem\ntls_key_file = "+dir+"/key.pem\ntls_agent_ca_file = "+dir+
+					"/agents.pem"))
 		lines := strings.Split(ours.agent(t, "devstack0"), "\n")
-		pair, err := tls.LoadX509KeyPair(strings.TrimPrefix(lines[0], "network_cert_file = "), strings.TrimPrefix(lines[1], "network_key_file = "))
+		pair, err := tls.LoadX509KeyPair(strings.TrimPrefix(lines[0], "network_cert_file = "),
+			strings.TrimPrefix(lines[1], "network_key_file = "))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -51,7 +51,8 @@ func newSouthboundCloud(t *testing.T, s *ovstest.Server) *southboundCloud {
 // agent counts as dead after 3 s.
 func (c *southboundCloud) configure(database string, lines ...string) {
 	c.conf = neutronConf(c.t, "agent_down_time = 3\nservice_plugins = placement", networkDatabaseAt(database),
-		"[placement]\nauth_type = none\nendpoint_override = "+c.places.url, "[ml2]\nmechanism_drivers = ovn\n[ovn]", strings.Join(lines, "\n"))
+		"[placement]\nauth_type = none\nendpoint_override = "+c.places.url, "[ml2]\nmechanism_drivers = ovn\n[ovn]",
+		strings.Join(lines, "\n"))
 }
 
 // serve starts the network service, or another one.
@@ -136,7 +137,8 @@ func (c *southboundCloud) synced(host string) func() bool {
 // offers reports whether the bridge of devstack0 offers the total in one direction.
 func (c *southboundCloud) offers(total string) func() bool {
 	return func() bool {
-		return strings.Contains(request(c.t, c.places, "GET", "/resource_providers/"+exBridge+"/inventories", ""), `"total": `+total)
+		return strings.Contains(request(c.t, c.places, "GET", "/resource_providers/"+exBridge+"/inventories", ""),
+			`"total": `+total)
 	}
 }
 
@@ -148,7 +150,8 @@ const (
 
 // devstackOptions are those of a host with a bridge.
 func devstackOptions(bandwidths string) string {
-	return "resource_provider_bandwidths=" + bandwidths + ",resource_provider_hypervisors=br-ex:devstack0,availability-zones=az1:az0"
+	return "resource_provider_bandwidths=" + bandwidths +
+		",resource_provider_hypervisors=br-ex:devstack0,availability-zones=az1:az0"
 }
 
 // A chassis is an agent whose devices are in placement: one from before the service's start, one
@@ -170,7 +173,8 @@ func TestChassisAreAgents(t *testing.T) {
 	}
 	a := c.agent("devstack0")
 	if a.Type != "OVN Controller agent" || a.Binary != "ovn-controller" || a.Zone != "az0, az1" || !a.Alive ||
-		a.Configurations.Chassis != "hv0" || a.Configurations.Mappings != "physnet0:br-ex" || a.Configurations.Findings != nil {
+		a.Configurations.Chassis != "hv0" || a.Configurations.Mappings != "physnet0:br-ex" ||
+		a.Configurations.Findings != nil {
 		t.Errorf("the agent is %+v", a)
 	}
 
@@ -181,9 +185,11 @@ func TestChassisAreAgents(t *testing.T) {
 	c.change("hv0", devstackOptions("br-ex:pony:2000"))
 	wait(t, "the record says what is wrong", func() bool {
 		a := c.agent("devstack0")
-		return a.Synced != nil && !*a.Synced && strings.Contains(a.Failure, "resource_provider_bandwidths") && strings.Contains(a.Failure, "pony")
+		return a.Synced != nil && !*a.Synced && strings.Contains(a.Failure, "resource_provider_bandwidths") &&
+			strings.Contains(a.Failure, "pony")
 	})
-	if line := c.networks.logged(`(?m)^(.*cannot be parsed.*)$`); !strings.Contains(line, "hv0") || !strings.Contains(line, "resource_provider_bandwidths") {
+	if line := c.networks.logged(`(?m)^(.*cannot be parsed.*)$`); !strings.Contains(line, "hv0") ||
+		!strings.Contains(line, "resource_provider_bandwidths") {
 		t.Errorf("the log names neither chassis nor option: %s", line)
 	}
 	if !c.offers("1500")() {
@@ -192,7 +198,8 @@ func TestChassisAreAgents(t *testing.T) {
 	c.change("hv0", devstackOptions("br-ex:1700:2000;br-other:1:1"))
 	wait(t, "what is right is in placement", c.offers("1700"))
 	wait(t, "the record says so", c.synced("devstack0"))
-	if a := c.agent("devstack0"); a.Failure != "" || len(a.Configurations.Findings) != 1 || !strings.Contains(a.Configurations.Findings[0], "br-other") {
+	if a := c.agent("devstack0"); a.Failure != "" || len(a.Configurations.Findings) != 1 ||
+		!strings.Contains(a.Configurations.Findings[0], "br-other") {
 		t.Errorf("of a bridge that is nowhere the agent says %+v", a)
 	}
 	if line := c.networks.logged(`(?m)^(.*br-other.*)$`); !strings.Contains(line, "hv0") {
@@ -261,7 +268,8 @@ func TestSouthboundOverTLS(t *testing.T) {
 	c.configure("sqlite://", connection, own, "ovn_sb_ca_cert = "+other+"/cert.pem")
 	// The error may precede readiness.
 	refused := launch(t, nil, nil, "network", "serve", "--listen", "127.0.0.1:0", "--config", c.conf)
-	if line := refused.logged(`(OVSDB server not in use.*)`); !strings.Contains(line, "certificate signed by unknown authority") {
+	if line := refused.logged(`(OVSDB server not in use.*)`); !strings.Contains(line,
+		"certificate signed by unknown authority") {
 		t.Errorf("with another authority the log says %s", line)
 	}
 	c.configure("sqlite://", connection, own, "ovn_sb_ca_cert = "+dir+"/cert.pem")
@@ -277,7 +285,9 @@ func secured(t *testing.T, dir string, roots *x509.CertPool, socket string) (add
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{pair}, ClientCAs: roots, ClientAuth: tls.RequireAndVerifyClientCert})
+	l, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{
+		Certificates: []tls.Certificate{pair}, ClientCAs: roots, ClientAuth: tls.RequireAndVerifyClientCert,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -330,18 +340,22 @@ func TestChassisPlugPorts(t *testing.T) {
 	c := newSouthboundCloud(t, s)
 	c.add("hv0", "devstack0", "")
 	c.transact(
-		ovsdb.Mutate("Chassis", []ovsdb.Mutation{{Column: "other_config", Mutator: "insert", Value: ovsdb.MapOf(map[string]string{"port-up-notif": "true"})}}),
+		ovsdb.Mutate("Chassis", []ovsdb.Mutation{{
+			Column: "other_config", Mutator: "insert", Value: ovsdb.MapOf(map[string]string{"port-up-notif": "true"}),
+		}}),
 		ovsdb.Insert("Datapath_Binding", ovsdb.Row{"tunnel_key": 1}, ""),
 	)
 	c.configure("sqlite://", "ovn_sb_connection = "+s.Remote(), "[nova]\nauth_type = none\nendpoint_override = "+nova.URL)
 	c.serve()
 	wait(t, "the chassis is an agent", func() bool { return c.agent("devstack0").Alive })
 	var net struct{ Network struct{ ID string } }
-	decodeFrom(t, request(t, c.networks, "POST", "/v2.0/networks", `{"network": {"provider:network_type": "flat", "provider:physical_network": "physnet0"}}`), &net)
+	decodeFrom(t, request(t, c.networks, "POST", "/v2.0/networks",
+		`{"network": {"provider:network_type": "flat", "provider:physical_network": "physnet0"}}`), &net)
 	type shownPort struct{ Port struct{ ID, Status string } }
 	boot := func(host string) string {
 		var p shownPort
-		decodeFrom(t, request(t, c.networks, "POST", "/v2.0/ports", `{"port": {"network_id": "`+net.Network.ID+`", "device_owner": "compute:nova", "device_id": "s", "binding:host_id": "`+host+`"}}`), &p)
+		decodeFrom(t, request(t, c.networks, "POST", "/v2.0/ports", `{"port": {"network_id": "`+net.Network.ID+
+			`", "device_owner": "compute:nova", "device_id": "s", "binding:host_id": "`+host+`"}}`), &p)
 		return p.Port.ID
 	}
 	expect := func(id, what, status, event string) {
@@ -364,7 +378,9 @@ func TestChassisPlugPorts(t *testing.T) {
 	bind := func(id string, up bool) {
 		key++
 		c.transact(
-			ovsdb.Insert("Port_Binding", ovsdb.Row{"logical_port": id, "datapath": c.row("Datapath_Binding"), "tunnel_key": key, "chassis": c.row("Chassis"), "up": up}, ""),
+			ovsdb.Insert("Port_Binding", ovsdb.Row{
+				"logical_port": id, "datapath": c.row("Datapath_Binding"), "tunnel_key": key, "chassis": c.row("Chassis"), "up": up,
+			}, ""),
 		)
 	}
 

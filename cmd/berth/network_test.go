@@ -33,28 +33,53 @@ func TestNetworkCommandLines(t *testing.T) {
 		t.Fatal(stderr)
 	}
 	for name, tc := range map[string]commandLine{
-		"Nothing":   {[]string{"network"}, cli.ExitOK, []string{"Usage:", "serve"}, nil},
-		"ServeHelp": {[]string{"network", "serve", "--help"}, cli.ExitOK, []string{"Exit codes:", "--config-dir", "noauth", "OS_ENDPOINT", "openstack network qos policy create"}, nil},
+		"Nothing": {[]string{"network"}, cli.ExitOK, []string{"Usage:", "serve"}, nil},
+		"ServeHelp": {
+			[]string{"network", "serve", "--help"},
+			cli.ExitOK,
+			[]string{"Exit codes:", "--config-dir", "noauth", "OS_ENDPOINT", "openstack network qos policy create"},
+			nil,
+		},
 		"AllWrongAtOnce": {
-			serve("bind_port = pony", "[ml2]\nmechanism_drivers = linuxbridge\n[ml2_type_vxlan]\nvni_ranges = 0:3"), cli.ExitUsage, nil,
-			[]string{"[DEFAULT] bind_port", "pony", "[ml2] mechanism_drivers", "linuxbridge", "[ml2_type_vxlan] vni_ranges", "0:3"},
+			serve("bind_port = pony", "[ml2]\nmechanism_drivers = linuxbridge\n[ml2_type_vxlan]\nvni_ranges = 0:3"),
+			cli.ExitUsage, nil,
+			[]string{
+				"[DEFAULT] bind_port", "pony", "[ml2] mechanism_drivers", "linuxbridge", "[ml2_type_vxlan] vni_ranges", "0:3",
+			},
 		},
 		"AllProhibited": {
-			serve("[ml2]\nmechanism_drivers = openvswitch,sriovnicswitch\n[ovs_driver]\nvnic_type_prohibit_list = normal,direct\n" +
+			serve("[ml2]\nmechanism_drivers = openvswitch,sriovnicswitch\n[ovs_driver]\n" +
+				"vnic_type_prohibit_list = normal,direct\n" +
 				"[sriov_driver]\nvnic_type_prohibit_list = pigeon"), cli.ExitUsage, nil,
-			[]string{"[ovs_driver] vnic_type_prohibit_list", "prohibits all", "[sriov_driver] vnic_type_prohibit_list", `"pigeon"`},
+			[]string{
+				"[ovs_driver] vnic_type_prohibit_list", "prohibits all", "[sriov_driver] vnic_type_prohibit_list", `"pigeon"`,
+			},
 		},
-		"Keystone":         {serve("auth_strategy = keystone"), cli.ExitUsage, nil, []string{"[keystone_authtoken]", "auth_url is not set"}},
-		"NoPlacement":      {serve("service_plugins = placement"), cli.ExitUsage, nil, []string{"[placement] auth_type"}},
-		"NoPlacementURL":   {serve("[placement]\nauth_type = none"), cli.ExitUsage, nil, []string{"[placement] endpoint_override"}},
-		"NoNovaPassword":   {serve("[nova]\nauth_type = password\nusername = u\nauth_url = http://k"), cli.ExitUsage, nil, []string{"[nova]", "password"}},
-		"NoDatabase":       {serve(networkDatabaseAt("pony")), cli.ExitUsage, nil, []string{"[database] connection"}},
-		"PlacementsTables": {serve(networkDatabaseAt(placements)), cli.ExitDatabase, nil, []string{"it is not a database of Berth's network service"}},
+		"Keystone": {
+			serve("auth_strategy = keystone"), cli.ExitUsage, nil, []string{"[keystone_authtoken]", "auth_url is not set"},
+		},
+		"NoPlacement": {serve("service_plugins = placement"), cli.ExitUsage, nil, []string{"[placement] auth_type"}},
+		"NoPlacementURL": {
+			serve("[placement]\nauth_type = none"), cli.ExitUsage, nil, []string{"[placement] endpoint_override"},
+		},
+		"NoNovaPassword": {
+			serve("[nova]\nauth_type = password\nusername = u\nauth_url = http://k"), cli.ExitUsage, nil,
+			[]string{"[nova]", "password"},
+		},
+		"NoDatabase": {serve(networkDatabaseAt("pony")), cli.ExitUsage, nil, []string{"[database] connection"}},
+		"PlacementsTables": {
+			serve(networkDatabaseAt(placements)), cli.ExitDatabase, nil,
+			[]string{"it is not a database of Berth's network service"},
+		},
 		"Away": {
 			serve(networkDatabaseAt("mysql+pymysql://u:s3cret@127.0.0.1:1/n") + "\nmax_retries = 0"), cli.ExitDatabase, nil,
 			[]string{"opening the database n on 127.0.0.1:1: ", "connection refused"},
 		},
-		"AddressIsNoAddress": {[]string{"network", "serve", "--listen", "pony", "--config", neutronConf(t, networkDatabaseAt("sqlite://"))}, cli.ExitUsage, nil, []string{"pony"}},
+		"AddressIsNoAddress": {
+			[]string{"network", "serve", "--listen", "pony", "--config", neutronConf(t, networkDatabaseAt("sqlite://"))},
+			cli.ExitUsage, nil,
+			[]string{"pony"},
+		},
 	} {
 		t.Run(name, tc.try)
 	}
@@ -67,7 +92,8 @@ func TestNetworkServeStopsAndStartsAgain(t *testing.T) {
 		if status, body := r.get("/v2.0/networks.json"); status != http.StatusOK || !strings.Contains(body, want) {
 			t.Errorf("GET /v2.0/networks = %d %s, want %s", status, body, want)
 		}
-		res, body := call(t, &http.Transport{}, "POST", r.url+"/v2.0/networks", `{"network": {"name": "net0", "provider:network_type": "vlan", "provider:physical_network": "physnet0"}}`)
+		res, body := call(t, &http.Transport{}, "POST", r.url+"/v2.0/networks",
+			`{"network": {"name": "net0", "provider:network_type": "vlan", "provider:physical_network": "physnet0"}}`)
 		if res.StatusCode != http.StatusCreated || !strings.Contains(body, `"mtu": 1500`) {
 			t.Errorf("POST /v2.0/networks = %d %s", res.StatusCode, body)
 		}
@@ -84,8 +110,10 @@ func TestNetworkServeByFiles(t *testing.T) {
 	dir := t.TempDir()
 	ops, rules, log := dir+"/ops.sock", dir+"/policy.yaml", dir+"/berth.log"
 	neutron := func(more string) string {
-		return "[DEFAULT]\nauth_strategy = noauth\nbind_host = 127.0.0.1\nbind_port = 0\nlog_file = " + log + "\nservice_plugins = qos,router\n" +
-			more + "\n[database]\nconnection = sqlite:///" + dir + "/n.db\n[oslo_policy]\npolicy_file = policy.yaml\n[berth]\nmetrics_listen = unix:" + ops + "\n"
+		return "[DEFAULT]\nauth_strategy = noauth\nbind_host = 127.0.0.1\nbind_port = 0\nlog_file = " + log +
+			"\nservice_plugins = qos,router\n" +
+			more + "\n[database]\nconnection = sqlite:///" + dir +
+			"/n.db\n[oslo_policy]\npolicy_file = policy.yaml\n[berth]\nmetrics_listen = unix:" + ops + "\n"
 	}
 	rewrite(t, rules, "{}")
 	rewrite(t, dir+"/neutron.conf", neutron(""))
@@ -101,7 +129,8 @@ func TestNetworkServeByFiles(t *testing.T) {
 	if res, body := call(t, overUnix(ops), "GET", "http://h/readyz", ""); res.StatusCode != 200 || body != "ok\n" {
 		t.Errorf("/readyz answers %d %q", res.StatusCode, body)
 	}
-	if _, body := call(t, overUnix(ops), "GET", "http://h/metrics", ""); !strings.Contains(body, "\nberth_ready 1\n") || !strings.Contains(body, `berth_reloads_total{outcome="ok"} 0`) {
+	if _, body := call(t, overUnix(ops), "GET", "http://h/metrics", ""); !strings.Contains(body, "\nberth_ready 1\n") ||
+		!strings.Contains(body, `berth_reloads_total{outcome="ok"} 0`) {
 		t.Errorf("/metrics answers %s", body)
 	}
 	agents := func() int {
@@ -138,14 +167,16 @@ func TestNetworkAnswersWhileStarting(t *testing.T) {
 	r := launch(t, []string{"HOME=" + dir}, nil, "network", "serve", "--listen", "unix:"+socket,
 		"--config", neutronConf(t, networkDatabaseAt("mysql+pymysql://u:p@"+mute.Addr().String()+"/d")))
 	wait(t, "the service listens", func() bool { _, err := os.Stat(socket); return err == nil })
-	want := `{"NeutronError": {"type": "HTTPServiceUnavailable", "message": "The service is starting: opening the database: connecting.", "detail": ""}}`
+	want := `{"NeutronError": {"type": "HTTPServiceUnavailable", "message": "The service is starting: opening the ` +
+		`database: connecting.", "detail": ""}}`
 	var res *http.Response
 	var body string
 	wait(t, "the service connects to the database", func() bool {
 		res, body = call(t, overUnix(socket), "GET", "http://u/v2.0/networks", "")
 		return body == want
 	})
-	if res.StatusCode != 503 || res.Header.Get("Retry-After") != "1" || res.Header.Get("Content-Type") != "application/json" || body != want {
+	if res.StatusCode != 503 || res.Header.Get("Retry-After") != "1" ||
+		res.Header.Get("Content-Type") != "application/json" || body != want {
 		t.Errorf("the answer is %d %v %s", res.StatusCode, res.Header, body)
 	}
 	r.signal(syscall.SIGTERM)
@@ -161,12 +192,18 @@ func TestNetworkRejectsInItsFormat(t *testing.T) {
 		dial func(address string) (net.Conn, error)
 	}{
 		"Plain": {"", func(address string) (net.Conn, error) { return net.Dial("tcp", address) }},
-		"TLS": {"[berth]\ntls_cert_file = " + dir + "/cert.pem\ntls_key_file = " + dir + "/key.pem", func(address string) (net.Conn, error) {
-			return tls.Dial("tcp", address, &tls.Config{RootCAs: roots, InsecureSkipVerify: true, NextProtos: []string{"http/1.1"}})
-		}},
+		"TLS": {
+			"[berth]\ntls_cert_file = " + dir + "/cert.pem\ntls_key_file = " + dir + "/key.pem",
+			func(address string) (net.Conn, error) {
+				return tls.Dial("tcp", address, &tls.Config{
+					RootCAs: roots, InsecureSkipVerify: true, NextProtos: []string{"http/1.1"},
+				})
+			},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := start(t, t.TempDir(), "network", "serve", "--listen", "127.0.0.1:0", "--config", neutronConf(t, networkDatabaseAt("sqlite://"), tc.conf))
+			r := start(t, t.TempDir(), "network", "serve", "--listen", "127.0.0.1:0", "--config",
+				neutronConf(t, networkDatabaseAt("sqlite://"), tc.conf))
 			_, address, _ := strings.Cut(r.url, "://")
 			c, err := tc.dial(address)
 			if err != nil {

@@ -30,7 +30,8 @@ func TestNoCandidatesLeaveATrace(t *testing.T) {
 	access, why := `request .* candidates=0 query="resources=VCPU:64&limit=7"`,
 		`no allocation candidates constraint=capacity reason="VCPU: no free capacity for VCPU:64 drops 1, 0 left"`
 	either := `(?m) \[` + nova + ` \S+ admin admin\] (` + access + `|` + why + `)$`
-	if first, second := r.logged(either), r.logged(either); strings.HasPrefix(first, "request") == strings.HasPrefix(second, "request") {
+	if first, second := r.logged(either),
+		r.logged(either); strings.HasPrefix(first, "request") == strings.HasPrefix(second, "request") {
 		t.Errorf("the log has twice %s", first)
 	}
 	_, metrics := call(t, overUnix(ops), "GET", "http://h/metrics", "")

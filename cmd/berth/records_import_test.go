@@ -18,8 +18,8 @@ import (
 	"github.com/berthcloud/berth/placement/service"
 )
 
-// servedPlacement serves a placement service that requests have been sent to, and returns the variables that name it. Meanwhile sees each request
-// that changes something; it may be nil.
+// servedPlacement serves a placement service that requests have been sent to, and returns the
+// variables that name it. Meanwhile sees each request that changes something; it may be nil.
 func servedPlacement(t *testing.T, meanwhile func(), requests ...string) map[string]string {
 	t.Helper()
 	api := placementapitest.New(t, service.DefaultSettings())
@@ -48,10 +48,12 @@ func servedPlacement(t *testing.T, meanwhile func(), requests ...string) map[str
 // The requests that make a provider like that of sampleRecords, but for its traits.
 var otherTraits = []string{
 	`POST /resource_providers {"uuid": "00000000-0000-4000-8000-000000000001", "name": "cn1"}`,
-	`PUT /resource_providers/00000000-0000-4000-8000-000000000001/traits {"resource_provider_generation": 0, "traits": ["HW_CPU_X86_AVX"]}`,
+	`PUT /resource_providers/00000000-0000-4000-8000-000000000001/traits {"resource_provider_generation": 0, "traits": ` +
+		`["HW_CPU_X86_AVX"]}`,
 }
 
-// A file is imported into an empty service: first as a dry run, then with its requests, then there is nothing to do, and no difference.
+// A file is imported into an empty service: first as a dry run, then with its requests, then there
+// is nothing to do, and no difference.
 func TestImport(t *testing.T) {
 	empty, file := servedPlacement(t, nil), sampleRecords(t, 2)
 	for _, tc := range []struct {
@@ -71,13 +73,22 @@ PUT /resource_providers/00000000-0000-4000-8000-000000000001/traits
 PUT /allocations/00000000-0000-4000-8000-0000000000c1
 `, ""},
 		{"import FILE --apply", cli.ExitUsage, "", "confirm with --yes"},
-		{"diff FILE -f value -c change -c what", cli.ExitFindings, "removed provider\nremoved inventory\nremoved trait\nremoved allocation\n", ""},
+		{
+			"diff FILE -f value -c change -c what", cli.ExitFindings,
+			"removed provider\nremoved inventory\nremoved trait\nremoved allocation\n", "",
+		},
 		{"import FILE --apply --yes -c price", cli.ExitUsage, "", `there is no column "price"`},
-		{"import FILE --apply --yes", cli.ExitOK, "created in the placement service at URL: 0 resource classes, 0 traits, 1 provider, 1 consumer\n", "4 requests in "},
+		{
+			"import FILE --apply --yes", cli.ExitOK,
+			"created in the placement service at URL: 0 resource classes, 0 traits, 1 provider, 1 consumer\n", "4 requests in ",
+		},
 		{"diff FILE", cli.ExitOK, "no differences\n", ""},
 		{"import FILE", cli.ExitOK, "nothing to create in the placement service at URL\n", ""},
 		{"import FILE --apply -f value", cli.ExitOK, "", ""},
-		{"import " + sampleRecords(t, 3), cli.ExitFailure, "", "it has 0 providers and 0 consumers that the file lacks, and 1 record of the file could not be written"},
+		{
+			"import " + sampleRecords(t, 3), cli.ExitFailure, "",
+			"it has 0 providers and 0 consumers that the file lacks, and 1 record of the file could not be written",
+		},
 		{"import FILE --from-file x", cli.ExitUsage, "", "unknown flag: --from-file"},
 		{"import", cli.ExitUsage, "", "want one argument"},
 		{"import FILE --column x", cli.ExitUsage, "", `there is no column "x"`},
@@ -86,26 +97,35 @@ PUT /allocations/00000000-0000-4000-8000-0000000000c1
 		code, stdout, stderr := berthIn(t, "", empty, append([]string{"records"}, args...)...)
 		want := strings.ReplaceAll(tc.stdout, "URL", empty["OS_ENDPOINT"])
 		if diff := cmp.Diff(want, stdout); diff != "" || code != tc.code || !strings.Contains(stderr, tc.says) {
-			t.Errorf("berth placement %s exits with %d, want %d; standard error:\n%s\nstandard output (-want +got):\n%s", tc.args, code, tc.code, stderr, diff)
+			t.Errorf("berth placement %s exits with %d, want %d; standard error:\n%s\nstandard output (-want +got):\n%s",
+				tc.args, code, tc.code, stderr, diff)
 		}
 	}
 }
 
 // Into a service that is not empty a file is imported with --merge only, and what differs stays.
 func TestImportMerges(t *testing.T) {
-	used, file := servedPlacement(t, nil, append([]string{`POST /resource_providers {"name": "cn0"}`}, otherTraits...)...), sampleRecords(t, 2)
-	const conflict = "  skipped: traits cn1 (00000000-0000-4000-8000-000000000001): the service has HW_CPU_X86_AVX, and the file HW_CPU_X86_VMX\n"
+	used, file := servedPlacement(t, nil, append([]string{`POST /resource_providers {"name": "cn0"}`}, otherTraits...)...),
+		sampleRecords(t, 2)
+	const conflict = "  skipped: traits cn1 (00000000-0000-4000-8000-000000000001): the service has HW_CPU_X86_AVX, and " +
+		"the file HW_CPU_X86_VMX\n"
 	run := func(code int, stdout, says string, args ...string) {
 		t.Helper()
 		got, out, stderr := berthIn(t, "", used, append([]string{"records", "import", file}, args...)...)
 		want := strings.ReplaceAll(stdout, "URL", used["OS_ENDPOINT"])
 		if diff := cmp.Diff(want, out); diff != "" || got != code || !strings.Contains(stderr, says) {
-			t.Errorf("%q: exit code %d, want %d; standard error:\n%s\nstandard output (-want +got):\n%s", args, got, code, stderr, diff)
+			t.Errorf("%q: exit code %d, want %d; standard error:\n%s\nstandard output (-want +got):\n%s", args, got, code,
+				stderr, diff)
 		}
 	}
-	run(cli.ExitFailure, "", "it has 1 provider and 0 consumers that the file lacks, and 1 record of the file could not be written", "--apply", "--yes")
-	run(cli.ExitFindings, "created in the placement service at URL: 0 resource classes, 0 traits, 0 providers, 1 consumer\n"+conflict, "skipped: 1 record", "--merge", "--apply", "--yes")
-	run(cli.ExitFindings, "nothing to create in the placement service at URL\n"+conflict, "skipped: 1 record", "--merge", "--apply", "--yes")
+	run(cli.ExitFailure, "",
+		"it has 1 provider and 0 consumers that the file lacks, and 1 record of the file could not be written", "--apply",
+		"--yes")
+	run(cli.ExitFindings,
+		"created in the placement service at URL: 0 resource classes, 0 traits, 0 providers, 1 consumer\n"+conflict,
+		"skipped: 1 record", "--merge", "--apply", "--yes")
+	run(cli.ExitFindings, "nothing to create in the placement service at URL\n"+conflict, "skipped: 1 record", "--merge",
+		"--apply", "--yes")
 }
 
 // An import that is interrupted says so, and the same command goes on.
@@ -122,7 +142,8 @@ func TestImportGoesOn(t *testing.T) {
 	var out, complaints strings.Builder
 	env := cli.Env{Stdout: &out, Stderr: &complaints, Environ: environOf(empty)}
 	code := run(ctx, []string{"records", "import", file, "--apply", "--yes"}, env)
-	if says := complaints.String(); code != cli.ExitFailure || !strings.Contains(says, "interrupted; 2 of 4 requests were answered: the same command continues") {
+	if says := complaints.String(); code != cli.ExitFailure ||
+		!strings.Contains(says, "interrupted; 2 of 4 requests were answered: the same command continues") {
 		t.Errorf("it exits with %d, and says:\n%s", code, says)
 	}
 	for _, args := range [][]string{{"import", file, "--apply", "--yes"}, {"diff", file}} {
@@ -156,7 +177,8 @@ func TestImportRefuses(t *testing.T) {
 	}
 	contains(t, "standard error", stderr, []string{
 		"does not agree with itself, and nothing was written",
-		"provider 00000000-0000-4000-8000-000000000001 has the parent 00000000-0000-4000-8000-000000000009, which is not there",
+		"provider 00000000-0000-4000-8000-000000000001 has the parent 00000000-0000-4000-8000-000000000009, which is not " +
+			"there",
 		"has 5 of VCPU in use, and consumers have 2 of it",
 	})
 }

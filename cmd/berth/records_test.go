@@ -13,18 +13,23 @@ import (
 	"github.com/berthcloud/berth/ops/cloud"
 )
 
-// sampleRecords writes the records of a host, of which a server has some VCPU, and returns the file.
+// sampleRecords writes the records of a host, of which a server has some VCPU, and returns the
+// file.
 func sampleRecords(t *testing.T, used int64) string {
 	t.Helper()
 	const host, server = "00000000-0000-4000-8000-000000000001", "00000000-0000-4000-8000-0000000000c1"
 	p := &cloud.Placement{
 		Classes: []string{"VCPU"}, Traits: []string{"HW_CPU_X86_VMX"},
 		Providers: []cloud.Provider{{
-			UUID: host, Name: "cn1", Root: host, Generation: used, Traits: []string{"HW_CPU_X86_VMX"}, Usages: map[string]int64{"VCPU": used},
-			Inventories: map[string]cloud.Inventory{"VCPU": {Total: 4, Reserved: 1, MinUnit: 1, MaxUnit: 4, StepSize: 1, AllocationRatio: 2}},
+			UUID: host, Name: "cn1", Root: host, Generation: used, Traits: []string{"HW_CPU_X86_VMX"},
+			Usages: map[string]int64{"VCPU": used},
+			Inventories: map[string]cloud.Inventory{
+				"VCPU": {Total: 4, Reserved: 1, MinUnit: 1, MaxUnit: 4, StepSize: 1, AllocationRatio: 2},
+			},
 		}},
 		Consumers: []cloud.Consumer{{
-			UUID: server, Project: "p1", User: "u1", Type: "INSTANCE", Allocations: map[string]map[string]int64{host: {"VCPU": used}},
+			UUID: server, Project: "p1", User: "u1", Type: "INSTANCE",
+			Allocations: map[string]map[string]int64{host: {"VCPU": used}},
 		}},
 	}
 	p.Sort()
@@ -40,7 +45,8 @@ func sampleRecords(t *testing.T, used int64) string {
 	return path
 }
 
-// The commands that show records print them for people, and say with their exit code whether there is a difference.
+// The commands that show records print them for people, and say with their exit code whether there
+// is a difference.
 func TestShowRecords(t *testing.T) {
 	before, after := sampleRecords(t, 2), sampleRecords(t, 3)
 	for _, tc := range []struct {
@@ -60,15 +66,30 @@ func TestShowRecords(t *testing.T) {
 		{"top -f csv --from-file " + before, cli.ExitOK, `"Provider","UUID","Resource Class","Used","Capacity","Percent"
 "cn1","00000000-0000-4000-8000-000000000001","VCPU",2,6,33.3
 `, ""},
-		{"top --by consumers -f value --from-file " + before, cli.ExitOK, "00000000-0000-4000-8000-0000000000c1 INSTANCE p1 VCPU 2 6 33.3\n", ""},
+		{
+			"top --by consumers -f value --from-file " + before, cli.ExitOK,
+			"00000000-0000-4000-8000-0000000000c1 INSTANCE p1 VCPU 2 6 33.3\n", "",
+		},
 		{"top --by projects -f value --class VCPU --limit 1 --from-file " + before, cli.ExitOK, "p1 VCPU 2 6 33.3\n", ""},
-		{"top --by projects -f value --class DISK_GB --from-file " + before, cli.ExitOK, "", "note: there is nothing of the resource class DISK_GB"},
+		{
+			"top --by projects -f value --class DISK_GB --from-file " + before, cli.ExitOK, "",
+			"note: there is nothing of the resource class DISK_GB",
+		},
 		{"top --limit -1 --from-file " + before, cli.ExitUsage, "", "--limit -1: want 0 or more"},
-		{"export /nowhere/x.json --from-file " + before, cli.ExitFailure, "", "berth: stat /nowhere: no such file or directory\n"},
+		{
+			"export /nowhere/x.json --from-file " + before, cli.ExitFailure, "",
+			"berth: stat /nowhere: no such file or directory\n",
+		},
 		{"top --by hosts --from-file " + before, cli.ExitUsage, "", "want providers, consumers or projects"},
 		{"diff " + before + " " + before, cli.ExitOK, "no differences\n", ""},
-		{"diff " + before + " --from-file " + after + " -f value", cli.ExitFindings, "changed allocation cn1 00000000-0000-4000-8000-0000000000c1 VCPU 2 3\n", "1 difference"},
-		{"diff --by-name " + before + " " + after + " -f value", cli.ExitFindings, "changed usage cn1 None VCPU 2 3\n", "1 difference"},
+		{
+			"diff " + before + " --from-file " + after + " -f value", cli.ExitFindings,
+			"changed allocation cn1 00000000-0000-4000-8000-0000000000c1 VCPU 2 3\n", "1 difference",
+		},
+		{
+			"diff --by-name " + before + " " + after + " -f value", cli.ExitFindings, "changed usage cn1 None VCPU 2 3\n",
+			"1 difference",
+		},
 		{"diff -f json " + before + " " + before, cli.ExitOK, "[]\n", ""},
 		{"diff " + before + " " + after + " --from-file " + after, cli.ExitUsage, "", "with two files no other source"},
 		{"diff /nowhere " + after, cli.ExitFailure, "", "/nowhere"},
@@ -76,7 +97,8 @@ func TestShowRecords(t *testing.T) {
 	} {
 		code, stdout, stderr := berth(t, append([]string{"records"}, strings.Fields(tc.args)...)...)
 		if diff := cmp.Diff(tc.stdout, stdout); diff != "" || code != tc.code || !strings.Contains(stderr, tc.says) {
-			t.Errorf("berth placement %s exits with %d, want %d; standard error:\n%s\nstandard output (-want +got):\n%s", tc.args, code, tc.code, stderr, diff)
+			t.Errorf("berth placement %s exits with %d, want %d; standard error:\n%s\nstandard output (-want +got):\n%s",
+				tc.args, code, tc.code, stderr, diff)
 		}
 	}
 }

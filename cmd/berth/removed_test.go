@@ -22,8 +22,16 @@ type fileService struct {
 }
 
 var fileServices = map[string]fileService{
-	"placement": {[]string{"placement", "serve"}, "placement_database", "[api]\nauth_strategy = noauth2", "/resource_providers", `{"name": "cn1"}`, 200, `"cn1"`},
-	"network":   {[]string{"network", "serve"}, "database", "[DEFAULT]\nauth_strategy = noauth", "/v2.0/networks", `{"network": {"name": "cn1"}}`, 201, `"cn1"`},
+	"placement": {
+		[]string{"placement", "serve"},
+		"placement_database", "[api]\nauth_strategy = noauth2", "/resource_providers",
+		`{"name": "cn1"}`, 200, `"cn1"`,
+	},
+	"network": {
+		[]string{"network", "serve"},
+		"database", "[DEFAULT]\nauth_strategy = noauth", "/v2.0/networks",
+		`{"network": {"name": "cn1"}}`, 201, `"cn1"`,
+	},
 	"compute": {
 		[]string{"compute", "serve"},
 		"database", "[api]\nauth_strategy = noauth2", "/v2.1/flavors",
@@ -43,7 +51,8 @@ func TestDatabaseFileRemoved(t *testing.T) {
 				t.Fatal(err)
 			}
 			conf := filepath.Join(dir, "service.conf")
-			rewrite(t, conf, svc.auth+"\n["+svc.section+"]\nconnection = sqlite:///"+db+"\n[berth]\nmetrics_listen = unix:"+ops+"\n")
+			rewrite(t, conf,
+				svc.auth+"\n["+svc.section+"]\nconnection = sqlite:///"+db+"\n[berth]\nmetrics_listen = unix:"+ops+"\n")
 			serve := append(svc.args, "--config", conf, "--listen", "127.0.0.1:0")
 			backup := filepath.Join(dir, "backup.db")
 
@@ -69,11 +78,15 @@ func TestDatabaseFileRemoved(t *testing.T) {
 			r.logged(`\bERROR\b.*(the database file was removed)`)
 			const means = "the database file was removed"
 			for _, path := range []string{svc.post, svc.post + "?"} {
-				if res, body := call(t, &http.Transport{}, "GET", r.url+path, ""); res.StatusCode != http.StatusServiceUnavailable || strings.Contains(body, dir) {
+				if res, body := call(t, &http.Transport{}, "GET", r.url+
+					path, ""); res.StatusCode != http.StatusServiceUnavailable || strings.Contains(body, dir) {
 					t.Errorf("GET %s without the file = %d %s", path, res.StatusCode, body)
 				}
 			}
-			if res, body := call(t, overUnix(ops), "GET", "http://h/readyz", ""); res.StatusCode != http.StatusServiceUnavailable || !strings.Contains(body, means) || !strings.Contains(body, db) {
+			if res, body := call(t, overUnix(ops), "GET", "http://h/readyz",
+				""); res.StatusCode != http.StatusServiceUnavailable || !strings.Contains(
+				body, means) || !strings.Contains(
+				body, db) {
 				t.Errorf("GET /readyz without the file = %d %s", res.StatusCode, body)
 			}
 
@@ -82,10 +95,12 @@ func TestDatabaseFileRemoved(t *testing.T) {
 				t.Fatal(err)
 			}
 			rewrite(t, db, string(whole))
-			if res, body := call(t, &http.Transport{}, "POST", r.url+svc.post, strings.Replace(svc.body, "cn1", "cn3", 1)); res.StatusCode != http.StatusServiceUnavailable {
+			if res, body := call(t, &http.Transport{}, "POST", r.url+
+				svc.post, strings.Replace(svc.body, "cn1", "cn3", 1)); res.StatusCode != http.StatusServiceUnavailable {
 				t.Errorf("POST %s with another file = %d %s", svc.post, res.StatusCode, body)
 			}
-			if res, body := call(t, overUnix(ops), "GET", "http://h/readyz", ""); res.StatusCode != http.StatusServiceUnavailable {
+			if res, body := call(t, overUnix(ops), "GET", "http://h/readyz",
+				""); res.StatusCode != http.StatusServiceUnavailable {
 				t.Errorf("GET /readyz with another file = %d %s", res.StatusCode, body)
 			}
 			r.stop()
@@ -95,7 +110,8 @@ func TestDatabaseFileRemoved(t *testing.T) {
 
 			r = start(t, dir, serve...)
 			res, body = call(t, &http.Transport{}, "GET", r.url+svc.post, "")
-			if res.StatusCode != http.StatusOK || !strings.Contains(body, svc.mentioned) || strings.Contains(body, "cn2") || strings.Contains(body, "cn3") {
+			if res.StatusCode != http.StatusOK || !strings.Contains(body, svc.mentioned) || strings.Contains(body, "cn2") ||
+				strings.Contains(body, "cn3") {
 				t.Errorf("GET %s of the backup = %d %s", svc.post, res.StatusCode, body)
 			}
 			if res, body := call(t, overUnix(ops), "GET", "http://h/readyz", ""); res.StatusCode != http.StatusOK {

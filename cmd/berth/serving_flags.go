@@ -23,12 +23,15 @@ type serveFlags struct {
 // checked before any file is read, so that the error names the flag.
 func (f *serveFlags) add(cmd *cobra.Command, file, address string) {
 	cli.AddConfigFlags(cmd.Flags(), file, &f.files, &f.dirs)
-	cmd.Flags().StringVar(&f.listen, "listen", "", "`HOST:PORT`: address to listen on, instead of that of the settings (default "+address+")")
+	cmd.Flags().StringVar(&f.listen, "listen", "",
+		"`HOST:PORT`: address to listen on, instead of that of the settings (default "+address+")")
 	cmd.PreRunE = func(*cobra.Command, []string) error { return checkListen("listen", f.listen) }
-	cmd.Flags().BoolVar(&f.remote, "allow-remote-noauth", false, "start although auth_strategy accepts any token and other machines can reach the address: every client that reaches it has full access")
+	cmd.Flags().BoolVar(&f.remote, "allow-remote-noauth", false, "start although auth_strategy accepts any token and "+
+		"other machines can reach the address: every client that reaches it has full access")
 }
 
-// openStackNames maps the names of flags in OpenStack's programs, and former names, to those of Berth.
+// openStackNames maps the names of flags in OpenStack's programs, and former names, to those of
+// Berth.
 func openStackNames(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 	switch name {
 	case "config-file":
@@ -52,9 +55,9 @@ func checkListen(flag, address string) error {
 	return nil
 }
 
-// readSettings returns a function that reads the settings of a service with load and applies the flags;
-// it is called at the start and at each reload. trial, unless it is nil, changes the settings of a start
-// without files.
+// readSettings returns a function that reads the settings of a service with load and applies the
+// flags; it is called at the start and at each reload. trial, unless it is nil, changes the
+// settings of a start without files.
 func readSettings[C interface{ Common() *config.Service }](
 	f *serveFlags, load func(files, dirs []string) (C, []string, error), trial func(C),
 ) func() (C, []string, error) {

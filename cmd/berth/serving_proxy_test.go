@@ -153,11 +153,13 @@ func TestBehindNginx(t *testing.T) {
 	for _, kind := range []string{"client_body", "proxy", "fastcgi", "uwsgi", "scgi"} {
 		paths += fmt.Sprintf("%s_temp_path %s/%[1]s;\n", kind, dir)
 	}
-	rewrite(t, dir+"/nginx.conf", fmt.Sprintf(user+" daemon off; pid %[1]s/nginx.pid; error_log %[1]s/nginx.err; events {}\n"+
-		"http { access_log off; %s %s }\n", dir, paths, text))
+	rewrite(t, dir+"/nginx.conf",
+		fmt.Sprintf(user+" daemon off; pid %[1]s/nginx.pid; error_log %[1]s/nginx.err; events {}\n"+
+			"http { access_log off; %s %s }\n", dir, paths, text))
 	proxy(t, addr, "nginx", "-c", dir+"/nginx.conf", "-e", dir+"/nginx.err")
 	const path = "/placement/traits/CUSTOM_A"
-	if got, want := created(t, roots, "https://"+addr+path, "Forwarded: host=forged.example"), "https://"+addr+path; got != want {
+	if got, want := created(t, roots, "https://"+addr+path, "Forwarded: host=forged.example"),
+		"https://"+addr+path; got != want {
 		t.Errorf("Location is %q, want %q", got, want)
 	}
 }

@@ -32,7 +32,8 @@ func launch(t *testing.T, env []string, files []*os.File, args ...string) *runni
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), hangTime)
 	// A shell in between has the process id that LISTEN_PID must be.
-	cmd := exec.CommandContext(ctx, "/bin/sh", append([]string{"-c", `LISTEN_PID=$$ exec "$0" "$@"`, os.Args[0]}, args...)...)
+	cmd := exec.CommandContext(ctx, "/bin/sh",
+		append([]string{"-c", `LISTEN_PID=$$ exec "$0" "$@"`, os.Args[0]}, args...)...)
 	cmd.Env = append(os.Environ(), asBerth+"=1", "HOME="+t.TempDir(), "XDG_DATA_HOME=")
 	cmd.Env = append(cmd.Env, env...)
 	cmd.ExtraFiles, cmd.Stdout, cmd.Stderr = files, output, output
@@ -55,7 +56,9 @@ func TestRelativeDatabaseIsWarnedAbout(t *testing.T) {
 		{"network", "[DEFAULT]\nauth_strategy = noauth\n[database]\n"},
 		{"compute", "[api]\nauth_strategy = noauth2\n[database]\n"},
 	} {
-		for url, relative := range map[string]bool{"sqlite:///berth.db": true, "sqlite:////DIR/berth.db": false, "sqlite://": false} {
+		for url, relative := range map[string]bool{
+			"sqlite:///berth.db": true, "sqlite:////DIR/berth.db": false, "sqlite://": false,
+		} {
 			dir := t.TempDir()
 			t.Chdir(dir)
 			conf := filepath.Join(dir, "berth.conf")
@@ -82,7 +85,8 @@ func TestRelativeDatabaseIsWarnedAbout(t *testing.T) {
 			if relative {
 				want = 1
 			}
-			if got := strings.Count(log.String(), "named by a relative path"); got != want || want == 1 && !strings.Contains(log.String(), "file="+filepath.Join(dir, "berth.db")) {
+			if got := strings.Count(log.String(), "named by a relative path"); got != want ||
+				want == 1 && !strings.Contains(log.String(), "file="+filepath.Join(dir, "berth.db")) {
 				t.Errorf("%s with %s warns %d times, want %d:\n%s", args[0], url, got, want, log.String())
 			}
 		}
@@ -95,7 +99,10 @@ func TestLogFileAdvice(t *testing.T) {
 	commandLine{
 		[]string{"placement", "serve", "--config", conf},
 		cli.ExitUsage, nil,
-		[]string{"/nowhere/placement/placement-api.log: no such file", "berth: [DEFAULT] log_file and log_dir name that file: remove them", "ReadWritePaths="},
+		[]string{
+			"/nowhere/placement/placement-api.log: no such file",
+			"berth: [DEFAULT] log_file and log_dir name that file: remove them", "ReadWritePaths=",
+		},
 	}.try(t)
 }
 
@@ -110,7 +117,9 @@ func (r *running) signal(sig os.Signal) {
 // and returns it for clients to trust.
 func certificate(t *testing.T, dir string, serial int64) *x509.CertPool {
 	t.Helper()
-	a := certtest.NewAuthority(t, x509.Certificate{SerialNumber: big.NewInt(serial), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}})
+	a := certtest.NewAuthority(t, x509.Certificate{
+		SerialNumber: big.NewInt(serial), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+	})
 	rewrite(t, filepath.Join(dir, "cert.pem"), string(a.PEM()))
 	rewrite(t, filepath.Join(dir, "key.pem"), string(a.KeyPEM()))
 	return a.Roots()
@@ -171,7 +180,8 @@ func TestServeAtSeveralAddresses(t *testing.T) {
 
 	overTLS := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}, ForceAttemptHTTP2: true}
 	res, _ := call(t, overTLS, "POST", "https://"+addr+"/placement/resource_providers", `{"name": "cn1"}`)
-	place := regexp.MustCompile(`^https://` + regexp.QuoteMeta(addr) + `(/placement/resource_providers/[0-9a-f-]{36})$`).FindStringSubmatch(res.Header.Get("Location"))
+	place := regexp.MustCompile(`^https://` + regexp.QuoteMeta(addr) +
+		`(/placement/resource_providers/[0-9a-f-]{36})$`).FindStringSubmatch(res.Header.Get("Location"))
 	if res.StatusCode != http.StatusOK || res.ProtoMajor != 2 || place == nil {
 		t.Fatalf("POST over %s = %d, Location %q", res.Proto, res.StatusCode, res.Header.Get("Location"))
 	}
@@ -180,16 +190,19 @@ func TestServeAtSeveralAddresses(t *testing.T) {
 	}
 	_, with := call(t, overUnix(socket), "GET", "http://h"+place[1], "")
 	_, without := call(t, overUnix(socket), "GET", "http://h"+strings.TrimPrefix(place[1], "/placement"), "")
-	if !strings.Contains(with, `"href": "`+place[1]+`/inventories"`) || strings.ReplaceAll(with, `"/placement/`, `"/`) != without {
+	if !strings.Contains(with, `"href": "`+place[1]+`/inventories"`) ||
+		strings.ReplaceAll(with, `"/placement/`, `"/`) != without {
 		t.Errorf("links with the prefix:\n%s\nwithout:\n%s", with, without)
 	}
 	for _, path := range []string{"/placement", "/placement/", "/"} {
-		if res, body := call(t, overUnix(socket), "GET", "http://h"+path, ""); res.StatusCode != 200 || !strings.Contains(body, `"max_version": "1.39"`) {
+		if res, body := call(t, overUnix(socket), "GET", "http://h"+path, ""); res.StatusCode != 200 ||
+			!strings.Contains(body, `"max_version": "1.39"`) {
 			t.Errorf("GET %s = %d %s", path, res.StatusCode, body)
 		}
 	}
 	r.logged(`\bpath=(/placement) .*client=unix\b`)
-	res, _ = call(t, overUnix(socket), "PUT", "http://h/placement/traits/CUSTOM_A", "", "Forwarded: for=192.0.2.7;proto=https;host=cloud.example")
+	res, _ = call(t, overUnix(socket), "PUT", "http://h/placement/traits/CUSTOM_A", "",
+		"Forwarded: for=192.0.2.7;proto=https;host=cloud.example")
 	if got := res.Header.Get("Location"); got != "https://cloud.example/placement/traits/CUSTOM_A" {
 		t.Errorf("behind a proxy Location is %q", got)
 	}
@@ -203,7 +216,8 @@ func TestServeAtSeveralAddresses(t *testing.T) {
 func TestServingRefusesWrongSettings(t *testing.T) {
 	dir := t.TempDir()
 	certificate(t, dir, 1)
-	if code, _, stderr := berth(t, "placement", "serve", "--listen", ",", "--config", settings(t, databaseOf("sqlite://"))); code != cli.ExitUsage {
+	if code, _, stderr := berth(t, "placement", "serve", "--listen", ",", "--config",
+		settings(t, databaseOf("sqlite://"))); code != cli.ExitUsage {
 		t.Errorf("without an address the exit code is %d:\n%s", code, stderr)
 	}
 	busy, err := net.Listen("unix", filepath.Join(dir, "busy.sock"))
@@ -218,16 +232,21 @@ func TestServingRefusesWrongSettings(t *testing.T) {
 	}{
 		"KeyMissing":      {"tls_cert_file = " + dir + "/cert.pem", cli.ExitUsage, "set both or none"},
 		"AuthoritiesOnly": {"tls_client_ca_file = " + dir + "/cert.pem", cli.ExitUsage, "tls_client_ca_file"},
-		"NoSuchFile":      {"tls_cert_file = /nowhere/cert.pem\ntls_key_file = " + dir + "/key.pem", cli.ExitUsage, "/nowhere/cert.pem"},
-		"SocketInUse":     {"listen = 127.0.0.1:0, unix:" + dir + "/busy.sock", cli.ExitListen, "listening on unix:" + dir + "/busy.sock"},
-		"NoDirectory":     {"listen = unix:/nowhere/at/all.sock", cli.ExitListen, "/nowhere/at/all.sock"},
+		"NoSuchFile": {
+			"tls_cert_file = /nowhere/cert.pem\ntls_key_file = " + dir + "/key.pem", cli.ExitUsage, "/nowhere/cert.pem",
+		},
+		"SocketInUse": {
+			"listen = 127.0.0.1:0, unix:" + dir + "/busy.sock", cli.ExitListen, "listening on unix:" + dir + "/busy.sock",
+		},
+		"NoDirectory": {"listen = unix:/nowhere/at/all.sock", cli.ExitListen, "/nowhere/at/all.sock"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			lines := tc.lines
 			if !strings.Contains(lines, "listen =") {
 				lines += "\nlisten = 127.0.0.1:0"
 			}
-			code, _, stderr := berth(t, "placement", "serve", "--config", settings(t, databaseOf("sqlite://"), "[berth]\n"+lines))
+			code, _, stderr := berth(t, "placement", "serve", "--config",
+				settings(t, databaseOf("sqlite://"), "[berth]\n"+lines))
 			if code != tc.code || !strings.Contains(stderr, tc.want) {
 				t.Errorf("exit code %d, want %d with %q:\n%s", code, tc.code, tc.want, stderr)
 			}
@@ -293,7 +312,8 @@ func (m *serviceManager) read(within time.Duration) (string, error) {
 func TestLifeUnderSystemd(t *testing.T) {
 	m := newServiceManager(t)
 	conf := settings(t, databaseOf("sqlite://"), "[berth]\nlisten = 127.0.0.1:0")
-	r := launch(t, []string{"NOTIFY_SOCKET=" + m.path, "WATCHDOG_USEC=300000"}, nil, "placement", "serve", "--config", conf)
+	r := launch(t, []string{"NOTIFY_SOCKET=" + m.path, "WATCHDOG_USEC=300000"}, nil, "placement", "serve", "--config",
+		conf)
 	check := func(want string) {
 		t.Helper()
 		if got := m.next(); !regexp.MustCompile(`^(?s:` + want + `)$`).MatchString(got) {
@@ -335,8 +355,10 @@ func TestSocketsFromSystemd(t *testing.T) {
 		files, addrs = append(files, f), append(addrs, ln.Addr().String())
 		ln.Close()
 	}
-	conf := settings(t, databaseOf("sqlite://"), "[berth]\nlisten = 192.0.2.1:1\nmetrics_listen = 192.0.2.1:2") // not this machine's
-	r := launch(t, []string{"LISTEN_FDS=3", "LISTEN_FDNAMES=api:metrics:berth-placement.socket"}, files, "placement", "serve", "--config", conf)
+	// not this machine's
+	conf := settings(t, databaseOf("sqlite://"), "[berth]\nlisten = 192.0.2.1:1\nmetrics_listen = 192.0.2.1:2")
+	r := launch(t, []string{"LISTEN_FDS=3", "LISTEN_FDNAMES=api:metrics:berth-placement.socket"}, files, "placement",
+		"serve", "--config", conf)
 	if got := r.logged(`\bready .*\baddress=(\S+)`); got != addrs[0] {
 		t.Errorf("the service is at %s, want %s", got, addrs[0])
 	}
@@ -359,8 +381,10 @@ type live struct {
 // lines returns settings with something for each step of a reload; further ones are of the group
 // [berth].
 func (l *live) lines(debug bool, more string) string {
-	return fmt.Sprintf("[DEFAULT]\ndebug = %v\nlog_file = %s\n[api]\nauth_strategy = noauth2\n[oslo_policy]\npolicy_file = %s\n%s\n"+
-		"[berth]\nlisten = 127.0.0.1:0\nmetrics_listen = %s\ntls_cert_file = %[6]s/cert.pem\ntls_key_file = %[6]s/key.pem\n%[7]s\n",
+	return fmt.Sprintf(
+		"[DEFAULT]\ndebug = %v\nlog_file = %s\n[api]\nauth_strategy = noauth2\n[oslo_policy]\npolicy_file = %s\n%s\n"+
+			"[berth]\nlisten = 127.0.0.1:0\nmetrics_listen = %s\ntls_cert_file = %[6]s/cert.pem\ntls_key_file = %[6]s/key.pem\n"+
+			"%[7]s\n",
 		debug, l.log, l.policy, databaseOf("sqlite://"), l.ops, l.dir, more)
 }
 
@@ -457,7 +481,8 @@ func TestReload(t *testing.T) {
 	if get(roots, "/placement/traits") != 403 || get(roots, "/placement/resource_classes") != 200 {
 		t.Error("wrong settings or rules are in force")
 	}
-	contains(t, "the log", l.text(), []string{"the settings are wrong; the old ones remain in force", "pony", "part=policy"})
+	contains(t, "the log", l.text(),
+		[]string{"the settings are wrong; the old ones remain in force", "pony", "part=policy"})
 	// Corrected ones take effect.
 	rewrite(t, l.policy, "{}")
 	rewrite(t, l.conf, l.lines(false, "max_connections_per_client = 1\ntrusted_proxies ="))
@@ -470,7 +495,8 @@ func TestReload(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c, err := tls.DialWithDialer(&net.Dialer{Timeout: 5 * time.Second}, "tcp", addr, &tls.Config{RootCAs: roots}); err == nil {
+	if c, err := tls.DialWithDialer(&net.Dialer{Timeout: 5 * time.Second}, "tcp", addr,
+		&tls.Config{RootCAs: roots}); err == nil {
 		c.Close()
 		t.Error("a second connection of one client is served")
 	}

@@ -65,15 +65,23 @@ Changes are kept for the next start; --reset deletes them.
 	for _, a := range o.Addresses() {
 		cmd.Flags().StringVar(a.Listen, a.Flag, a.Usual, "`HOST:PORT`: address of the "+a.Service+" API")
 	}
-	cmd.Flags().BoolVar(&o.Remote, "allow-remote-without-tls", false, "listen on addresses that other machines can reach; passwords and tokens are sent unencrypted")
-	cmd.Flags().StringSliceVar(&o.AllowedHosts, "allowed-host", nil, "`NAME`: another host name that requests may be for; the first is in the catalogue when listening on all addresses")
-	cmd.Flags().StringVar(&o.MetricsListen, "metrics-listen", "", "`HOST:PORT`: address of metrics and readiness of all services, as /placement/metrics and /placement/readyz")
-	cmd.Flags().IntVar(&o.Hosts, "hosts", 1, "`N`: number of hosts: devstack0 with the guide's devices, devstack1 and so on without any, or with --driver netns each with its own")
-	cmd.Flags().StringVar(&o.Driver, "driver", devcloud.Fake, "`DRIVER`: what runs servers: fake only records them, netns makes them network namespaces with interfaces")
+	cmd.Flags().BoolVar(&o.Remote, "allow-remote-without-tls", false,
+		"listen on addresses that other machines can reach; passwords and tokens are sent unencrypted")
+	cmd.Flags().StringSliceVar(&o.AllowedHosts, "allowed-host", nil,
+		"`NAME`: another host name that requests may be for; the first is in the catalogue when listening on all addresses")
+	cmd.Flags().StringVar(&o.MetricsListen, "metrics-listen", "",
+		"`HOST:PORT`: address of metrics and readiness of all services, as /placement/metrics and /placement/readyz")
+	cmd.Flags().IntVar(&o.Hosts, "hosts", 1, "`N`: number of hosts: devstack0 with the guide's devices, devstack1 and "+
+		"so on without any, or with --driver netns each with its own")
+	cmd.Flags().StringVar(&o.Driver, "driver", devcloud.Fake,
+		"`DRIVER`: what runs servers: fake only records them, netns makes them network namespaces with interfaces")
 	cmd.Flags().StringVar(&o.Data, "data", "", "`DIR`: directory of databases and files (default $XDG_DATA_HOME/berth/up)")
-	cmd.Flags().BoolVar(&o.guide, "run-guide", false, "run the steps of the guide in a temporary cloud, and print what happens")
-	cmd.Flags().BoolVarP(&o.Verbose, "verbose", "v", false, "show the services' log, requests included, and do not write DIR/"+devcloud.LogFile)
-	cmd.Flags().BoolVar(&o.Reset, "reset", false, "delete the databases and start with the example, and with new passwords")
+	cmd.Flags().BoolVar(&o.guide, "run-guide", false,
+		"run the steps of the guide in a temporary cloud, and print what happens")
+	cmd.Flags().BoolVarP(&o.Verbose, "verbose", "v", false,
+		"show the services' log, requests included, and do not write DIR/"+devcloud.LogFile)
+	cmd.Flags().BoolVar(&o.Reset, "reset", false,
+		"delete the databases and start with the example, and with new passwords")
 	return cmd
 }
 

@@ -12,7 +12,8 @@ import (
 func (u *upRun) boot(net, host string) string {
 	u.t.Helper()
 	return u.made(u.compute+"/servers", "server", map[string]any{
-		"name": "on-" + host, "flavorRef": "c1", "imageRef": upImage, "availability_zone": "nova:" + host, "networks": []map[string]any{{"uuid": net}},
+		"name": "on-" + host, "flavorRef": "c1", "imageRef": upImage, "availability_zone": "nova:" + host,
+		"networks": []map[string]any{{"uuid": net}},
 	})
 }
 
@@ -27,7 +28,8 @@ type builtServer struct {
 func (u *upRun) built(id string) builtServer {
 	u.t.Helper()
 	var answer struct{ Server builtServer }
-	for end := time.Now().Add(hangTime); answer.Server.Status != "ACTIVE" && answer.Server.Status != "ERROR"; time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(hangTime); answer.Server.Status != "ACTIVE" &&
+		answer.Server.Status != "ERROR"; time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
 			u.t.Fatalf("the server is %+v", answer.Server)
 		}
@@ -50,11 +52,13 @@ func TestUpBootsOnEveryHost(t *testing.T) {
 	u.stop()
 }
 
-// The fault of a server whose port cannot be bound has what the host lacks for administrators, and so
-// does the log.
+// The fault of a server whose port cannot be bound has what the host lacks for administrators, and
+// so does the log.
 func TestUpSaysWhyAPortIsNotBound(t *testing.T) {
 	u := startUp(t, t.TempDir())
-	net := u.made(u.network+"/networks", "network", map[string]any{"name": "n", "provider:network_type": "vlan", "provider:physical_network": "physnet0"})
+	net := u.made(u.network+"/networks", "network", map[string]any{
+		"name": "n", "provider:network_type": "vlan", "provider:physical_network": "physnet0",
+	})
 	u.made(u.network+"/subnets", "subnet", map[string]any{"network_id": net, "ip_version": 4, "cidr": "192.0.2.0/24"})
 	f := u.built(u.boot(net, "devstack1")).Fault
 	for _, want := range []string{"devstack1", "Open vSwitch agent", "vlan", "physnet0"} {

@@ -94,8 +94,10 @@ func TestUpAnswersForItsOwnNamesOnly(t *testing.T) {
 	for _, url := range urls {
 		_, port, _ := net.SplitHostPort(strings.Split(url, "/")[2])
 		for host, refused := range map[string]bool{
-			"rebound.example:" + port: true, "rebound.example": true, "127.0.0.1.rebound.example": true, "192.0.2.1:" + port: true, "localhost.example": true,
-			"": false, "localhost:" + port: false, "LOCALHOST.": false, "cloud.example.org:" + port: false, "[::1]:" + port: false, "127.0.0.2": false,
+			"rebound.example:" + port: true, "rebound.example": true, "127.0.0.1.rebound.example": true,
+			"192.0.2.1:" + port: true, "localhost.example": true,
+			"": false, "localhost:" + port: false, "LOCALHOST.": false, "cloud.example.org:" + port: false,
+			"[::1]:" + port: false, "127.0.0.2": false,
 		} {
 			if got := status(t, url, token, host); (got == http.StatusForbidden) != refused || got >= 500 {
 				t.Errorf("GET %s for host %q = %d, want it refused: %v", url, host, got, refused)
@@ -117,14 +119,22 @@ func TestOtherMachinesAreRefused(t *testing.T) {
 		args []string
 		want string
 	}{
-		"Up":            {append(upArgs(t.TempDir()), "--listen", "0.0.0.0:0"), "--allow-remote-without-tls"},
-		"UpIdentity":    {append(upArgs(t.TempDir()), "--identity-listen", "[::]:0"), "--allow-remote-without-tls"},
-		"UpMetrics":     {append(upArgs(t.TempDir()), "--metrics-listen", "0.0.0.0:0"), "--allow-remote-without-tls"},
-		"Placement":     {[]string{"placement", "serve", "--listen", "0.0.0.0:0"}, "--allow-remote-noauth"},
-		"PlacementFile": {[]string{"placement", "serve", "--config", settings(t, databaseOf("sqlite://"), "[berth]\nlisten = 127.0.0.1:0, :0")}, "allow_remote_noauth"},
-		"Network":       {[]string{"network", "serve", "--listen", "0.0.0.0:0"}, "--allow-remote-noauth"},
-		"NetworkFile":   {[]string{"network", "serve", "--config", noauth("[DEFAULT]\nauth_strategy = noauth\nbind_host = 0.0.0.0\nbind_port = 0", memory)}, "allow_remote_noauth"},
-		"Compute":       {[]string{"compute", "serve", "--listen", "0.0.0.0:0", "--config", noauth("[api]\nauth_strategy = noauth2", memory)}, "allow_remote_noauth"},
+		"Up":         {append(upArgs(t.TempDir()), "--listen", "0.0.0.0:0"), "--allow-remote-without-tls"},
+		"UpIdentity": {append(upArgs(t.TempDir()), "--identity-listen", "[::]:0"), "--allow-remote-without-tls"},
+		"UpMetrics":  {append(upArgs(t.TempDir()), "--metrics-listen", "0.0.0.0:0"), "--allow-remote-without-tls"},
+		"Placement":  {[]string{"placement", "serve", "--listen", "0.0.0.0:0"}, "--allow-remote-noauth"},
+		"PlacementFile": {[]string{
+			"placement", "serve", "--config", settings(t, databaseOf("sqlite://"), "[berth]\nlisten = 127.0.0.1:0, :0"),
+		}, "allow_remote_noauth"},
+		"Network": {[]string{"network", "serve", "--listen", "0.0.0.0:0"}, "--allow-remote-noauth"},
+		"NetworkFile": {[]string{
+			"network", "serve", "--config",
+			noauth("[DEFAULT]\nauth_strategy = noauth\nbind_host = 0.0.0.0\nbind_port = 0", memory),
+		}, "allow_remote_noauth"},
+		"Compute": {
+			[]string{"compute", "serve", "--listen", "0.0.0.0:0", "--config", noauth("[api]\nauth_strategy = noauth2", memory)},
+			"allow_remote_noauth",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			commandLine{tc.args, cli.ExitUsage, nil, []string{"which other machines can reach", tc.want}}.try(t)

@@ -39,13 +39,14 @@ func TestUpShowsWarnings(t *testing.T) {
 	}
 	text, err := os.ReadFile(filepath.Join(dir, upLogName))
 	contains(t, upLogName, string(text), []string{"path=/resource_providers", "many", "stopped"})
-	if info, errStat := os.Stat(filepath.Join(dir, upLogName)); errors.Join(err, errStat) != nil || info.Mode().Perm()&0o007 != 0 {
+	if info, errStat := os.Stat(filepath.Join(dir, upLogName)); errors.Join(err, errStat) != nil ||
+		info.Mode().Perm()&0o007 != 0 {
 		t.Errorf("the log, %v, %v: others may read it", info, errors.Join(err, errStat))
 	}
 }
 
-// The services are ready as soon as their agents are, with hosts that have no devices too, and the guide's
-// agent has the guide's id.
+// The services are ready as soon as their agents are, with hosts that have no devices too, and the
+// guide's agent has the guide's id.
 func TestUpIsReadyAtOnce(t *testing.T) {
 	dir := t.TempDir()
 	u := launch(t, nil, nil, append(upQuietArgs(dir), "--hosts", "3")...)
@@ -86,7 +87,8 @@ func TestUpPortInUse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	owner := "address already in use by process " + strconv.Itoa(os.Getpid()) + " (" + strings.TrimSpace(string(comm)) + ")"
+	owner := "address already in use by process " + strconv.Itoa(os.Getpid()) + " (" + strings.TrimSpace(string(comm)) +
+		")"
 	for service, flag := range map[string]string{
 		"placement": "listen", "network": "network-listen", "compute": "compute-listen",
 		"identity": "identity-listen", "image": "image-listen", "metrics": "metrics-listen",
@@ -99,6 +101,8 @@ func TestUpPortInUse(t *testing.T) {
 		})
 	}
 	t.Run("Serve", func(t *testing.T) {
-		commandLine{[]string{"placement", "serve", "--listen", ln.Addr().String()}, cli.ExitListen, nil, []string{owner}}.try(t)
+		commandLine{
+			[]string{"placement", "serve", "--listen", ln.Addr().String()}, cli.ExitListen, nil, []string{owner},
+		}.try(t)
 	})
 }

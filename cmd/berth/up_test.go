@@ -54,7 +54,9 @@ func (u *upRun) request(method, url string, body, answer any) {
 	if err != nil {
 		u.t.Fatal(err)
 	}
-	for name, value := range map[string]string{"X-Auth-Token": u.token, "Content-Type": "application/json", "OpenStack-API-Version": "compute 2.72, placement 1.39"} {
+	for name, value := range map[string]string{
+		"X-Auth-Token": u.token, "Content-Type": "application/json", "OpenStack-API-Version": "compute 2.72, placement 1.39",
+	} {
 		req.Header.Set(name, value)
 	}
 	res, err := http.DefaultClient.Do(req)
@@ -134,23 +136,29 @@ func TestUpBootsServers(t *testing.T) {
 	var found struct {
 		Requests []any `json:"allocation_requests"`
 	}
-	u.request(http.MethodGet, u.url+"/allocation_candidates?resources=VCPU:1&required=COMPUTE_IMAGE_TYPE_QCOW2,COMPUTE_IMAGE_TYPE_RAW", nil, &found)
+	u.request(http.MethodGet,
+		u.url+"/allocation_candidates?resources=VCPU:1&required=COMPUTE_IMAGE_TYPE_QCOW2,COMPUTE_IMAGE_TYPE_RAW", nil, &found)
 	if len(found.Requests) != 3 {
 		t.Errorf("%d hosts support the images' formats, want all 3", len(found.Requests))
 	}
 	net0 := u.made(u.network+"/networks", "network", map[string]any{
-		"name": "net0", "provider:network_type": "vlan", "provider:physical_network": "physnet0", "provider:segmentation_id": 100,
+		"name": "net0", "provider:network_type": "vlan", "provider:physical_network": "physnet0",
+		"provider:segmentation_id": 100,
 	})
 	u.made(u.network+"/subnets", "subnet", map[string]any{"network_id": net0, "ip_version": 4, "cidr": "10.0.4.0/24"})
 	gold := u.made(u.network+"/qos/policies", "policy", map[string]any{"name": "policy0"})
-	u.made(u.network+"/qos/policies/"+gold+"/minimum_bandwidth_rules", "minimum_bandwidth_rule", map[string]any{"min_kbps": 1_000_000, "direction": "egress"})
-	u.request(http.MethodPut, u.compute+"/os-quota-sets/"+upProjectID, map[string]any{"quota_set": map[string]any{"instances": -1}}, nil)
+	u.made(u.network+"/qos/policies/"+gold+"/minimum_bandwidth_rules", "minimum_bandwidth_rule", map[string]any{
+		"min_kbps": 1_000_000, "direction": "egress",
+	})
+	u.request(http.MethodPut, u.compute+"/os-quota-sets/"+upProjectID,
+		map[string]any{"quota_set": map[string]any{"instances": -1}}, nil)
 	var servers, ports []string
 	for i := range 12 {
 		port := u.made(u.network+"/ports", "port", map[string]any{"network_id": net0, "qos_policy_id": gold})
 		ports = append(ports, port)
 		servers = append(servers, u.made(u.compute+"/servers", "server", map[string]any{
-			"name": fmt.Sprint("server", i), "flavorRef": "c1", "imageRef": upImage, "networks": []map[string]any{{"port": port}},
+			"name": fmt.Sprint("server", i), "flavorRef": "c1", "imageRef": upImage,
+			"networks": []map[string]any{{"port": port}},
 		}))
 	}
 	u.await(map[string]int{"ACTIVE": 10, "ERROR": 2})
@@ -181,7 +189,8 @@ func TestUpBootsServers(t *testing.T) {
 func TestUpGoesOnAtOnce(t *testing.T) {
 	dir := t.TempDir()
 	u := startUp(t, dir)
-	id := compute.ID(u.made(u.compute+"/servers", "server", map[string]any{"name": "vm", "flavorRef": "c1", "imageRef": upImage, "networks": "none"}))
+	id := compute.ID(u.made(u.compute+"/servers", "server",
+		map[string]any{"name": "vm", "flavorRef": "c1", "imageRef": upImage, "networks": "none"}))
 	u.await(map[string]int{"ACTIVE": 1})
 	u.stop()
 	store, err := rowtable.OpenCompute(t.Context(), sqlstore.Options{Path: filepath.Join(dir, "compute.db")})
@@ -191,7 +200,8 @@ func TestUpGoesOnAtOnce(t *testing.T) {
 	now := time.Now().UTC()
 	err = store.Update(t.Context(), now, func(w compute.Writer) error {
 		return w.Insert(&compute.OperationRow{
-			ID: "0d000000-0000-4000-8000-000000000001", Server: id, Kind: "delete", Step: "bind", Back: true, Body: []byte(`{"action": ""}`),
+			ID: "0d000000-0000-4000-8000-000000000001", Server: id, Kind: "delete", Step: "bind", Back: true,
+			Body:   []byte(`{"action": ""}`),
 			Worker: "killed", Lease: now.Add(time.Hour), CreatedAt: now,
 		})
 	})
@@ -230,11 +240,15 @@ func TestDemo(t *testing.T) {
 // The guide's host has a NIC whose functions servers can have as ports, and no other host has.
 func TestUpTakesDirectPorts(t *testing.T) {
 	u := startUp(t, t.TempDir())
-	n := u.made(u.network+"/networks", "network", map[string]any{"name": "n", "provider:network_type": "vlan", "provider:physical_network": "physnet0"})
+	n := u.made(u.network+"/networks", "network", map[string]any{
+		"name": "n", "provider:network_type": "vlan", "provider:physical_network": "physnet0",
+	})
 	u.made(u.network+"/subnets", "subnet", map[string]any{"network_id": n, "ip_version": 4, "cidr": "192.0.2.0/24"})
 	for range 2 {
 		port := u.made(u.network+"/ports", "port", map[string]any{"network_id": n, "binding:vnic_type": "direct"})
-		u.made(u.compute+"/servers", "server", map[string]any{"name": "vm", "flavorRef": "c1", "imageRef": upImage, "networks": []map[string]any{{"port": port}}})
+		u.made(u.compute+"/servers", "server", map[string]any{
+			"name": "vm", "flavorRef": "c1", "imageRef": upImage, "networks": []map[string]any{{"port": port}},
+		})
 	}
 	u.await(map[string]int{"ACTIVE": 2})
 	u.stop()

@@ -140,8 +140,10 @@ const (
 // change does one thing of each kind.
 func change(t *testing.T, url string) {
 	t.Helper()
-	send(t, url, "PUT", "/resource_providers/"+watchedHost+"/inventories", `{"resource_provider_generation": 0, "inventories": {"VCPU": {"total": 8}}}`)
-	send(t, url, "PUT", "/resource_providers/"+watchedHost+"/traits", `{"resource_provider_generation": 1, "traits": ["HW_CPU_X86_VMX"]}`)
+	send(t, url, "PUT", "/resource_providers/"+watchedHost+"/inventories",
+		`{"resource_provider_generation": 0, "inventories": {"VCPU": {"total": 8}}}`)
+	send(t, url, "PUT", "/resource_providers/"+watchedHost+"/traits",
+		`{"resource_provider_generation": 1, "traits": ["HW_CPU_X86_VMX"]}`)
 	send(t, url, "PUT", "/allocations/"+watchedServer, `{"allocations": {"`+watchedHost+`": {"resources": {"VCPU": 2}}},
 		"project_id": "p", "user_id": "u", "consumer_generation": null, "consumer_type": "INSTANCE"}`)
 }
@@ -193,7 +195,8 @@ func TestWatch(t *testing.T) {
 	w.end()
 	one := func(change, what string, more ...string) map[string]any {
 		e := map[string]any{
-			"change": change, "what": what, "provider": "cn1", "provider_uuid": watchedHost, "root_provider_uuid": watchedHost, "subject": "VCPU",
+			"change": change, "what": what, "provider": "cn1", "provider_uuid": watchedHost, "root_provider_uuid": watchedHost,
+			"subject": "VCPU",
 		}
 		for i := 0; i < len(more); i += 2 {
 			e[more[i]] = more[i+1]
@@ -218,7 +221,8 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// An interrupt before there is an answer ends it as one later does. A class that does not exist is awaited, and that is said.
+// An interrupt before there is an answer ends it as one later does. A class that does not exist is
+// awaited, and that is said.
 func TestWatchBeforeThereIsSomething(t *testing.T) {
 	requested := make(chan struct{}, 1)
 	hanging := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -227,7 +231,10 @@ func TestWatchBeforeThereIsSomething(t *testing.T) {
 	}))
 	t.Cleanup(hanging.Close)
 	for _, variables := range []map[string]string{
-		{"OS_AUTH_URL": hanging.URL, "OS_USERNAME": "u", "OS_PASSWORD": "p", "OS_PROJECT_NAME": "p", "OS_USER_DOMAIN_ID": "default", "OS_PROJECT_DOMAIN_ID": "default"},
+		{
+			"OS_AUTH_URL": hanging.URL, "OS_USERNAME": "u", "OS_PASSWORD": "p", "OS_PROJECT_NAME": "p",
+			"OS_USER_DOMAIN_ID": "default", "OS_PROJECT_DOMAIN_ID": "default",
+		},
 		{"OS_AUTH_TYPE": "admin_token", "OS_ENDPOINT": hanging.URL, "OS_TOKEN": "admin"},
 	} {
 		w := watchIn(t, variables)
@@ -265,7 +272,8 @@ func TestWatchByPolling(t *testing.T) {
 	tree := watch(t, server.URL, "--interval", "1s", "--tree", "cn2")
 	everything.waitFor("watching the placement service at " + server.URL + "\n")
 	tree.waitFor("watching the placement service at " + server.URL + "\n")
-	if !strings.Contains(everything.errs.String(), "it is read each 1s; who changed something is not known") || !strings.Contains(everything.errs.String(), "--since has no effect") {
+	if !strings.Contains(everything.errs.String(), "it is read each 1s; who changed something is not known") ||
+		!strings.Contains(everything.errs.String(), "--since has no effect") {
 		t.Errorf("standard error: %s", everything.errs)
 	}
 	change(t, server.URL)
@@ -293,7 +301,8 @@ func TestWatchByPolling(t *testing.T) {
 	tree.end()
 }
 
-// A database is read again and again while a service changes it. A server that does not answer for a while does not end the watch.
+// A database is read again and again while a service changes it. A server that does not answer for
+// a while does not end the watch.
 func TestWatchADatabase(t *testing.T) {
 	onDatabases(t, func(t *testing.T, newURL func(*testing.T) string) {
 		url := newURL(t)
@@ -312,7 +321,8 @@ func TestWatchADatabase(t *testing.T) {
 		tree := watch(t, "", "--connection", read, "--interval", "1s", "--tree", "cn2", "-f", "json")
 		everything.waitFor("watching the database ")
 		tree.waitFor("watching the database ")
-		if says := everything.errs.String(); !strings.Contains(says, "note: a database has no stream of events: it is read each 1s; who changed something is not known\n") {
+		if says := everything.errs.String(); !strings.Contains(says,
+			"note: a database has no stream of events: it is read each 1s; who changed something is not known\n") {
 			t.Errorf("standard error: %s", says)
 		}
 		change(t, service)
@@ -346,7 +356,8 @@ func TestWatchADatabase(t *testing.T) {
 		everything.end()
 
 		nowhere := watch(t, "", "--connection", read, "--tree", "cn9")
-		if code := <-nowhere.code; code != cli.ExitFailure || !strings.Contains(nowhere.errs.String(), `no provider has the name or UUID "cn9"`) {
+		if code := <-nowhere.code; code != cli.ExitFailure ||
+			!strings.Contains(nowhere.errs.String(), `no provider has the name or UUID "cn9"`) {
 			t.Errorf("watching a tree that does not exist exits with %d: %s", code, nowhere.errs)
 		}
 		if proxy == nil {
@@ -366,12 +377,15 @@ func TestWatchADatabase(t *testing.T) {
 	})
 }
 
-// An event of a boot names the boot's request, as the server's list of events does, or the request that caused it elsewhere.
+// An event of a boot names the boot's request, as the server's list of events does, or the request
+// that caused it elsewhere.
 func TestWatchNamesTheRequestOfABoot(t *testing.T) {
 	dir := t.TempDir()
 	u := startUp(t, dir)
 	defer u.stop()
-	w := watchIn(t, map[string]string{"OS_CLIENT_CONFIG_FILE": filepath.Join(dir, "clouds.yaml"), "OS_CLOUD": "berth-admin"}, "-f", "json", "--class", "VCPU")
+	w := watchIn(t,
+		map[string]string{"OS_CLIENT_CONFIG_FILE": filepath.Join(dir, "clouds.yaml"), "OS_CLOUD": "berth-admin"}, "-f",
+		"json", "--class", "VCPU")
 	w.waitFor("watching ")
 	const elsewhere = "req-0a1b2c3d-0000-4000-8000-00000000000a"
 	for _, tc := range []struct{ sent, want string }{{"", ""}, {elsewhere, elsewhere}, {"req-of-mine", ""}} {

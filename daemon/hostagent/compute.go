@@ -40,7 +40,9 @@ type computeHost struct {
 
 // newComputeHost returns the compute host. It reads the host's inventory, so that errors in it are
 // reported before the start.
-func (src Source) newComputeHost(set *node.Settings, report func(context.Context, []string) error, log *slog.Logger) (*computeHost, error) {
+func (src Source) newComputeHost(
+	set *node.Settings, report func(context.Context, []string) error, log *slog.Logger,
+) (*computeHost, error) {
 	machine, err := set.Report(node.Machine{})
 	if err != nil {
 		return nil, fmt.Errorf("reading the resources of this host:\n%w", err)
@@ -54,7 +56,9 @@ func (src Source) newComputeHost(set *node.Settings, report func(context.Context
 
 // openDriver returns the driver of servers, and a function that closes it. report, unless it is
 // nil, is called with the ports of servers that no network agent can detect.
-func openDriver(set *node.Settings, hypervisor string, report func(context.Context, []string) error, log *slog.Logger) (driver.Driver, func(), error) {
+func openDriver(
+	set *node.Settings, hypervisor string, report func(context.Context, []string) error, log *slog.Logger,
+) (driver.Driver, func(), error) {
 	if set.Driver == node.Netns {
 		return openNetns(set, hypervisor, log)
 	}
@@ -197,7 +201,8 @@ func (h *computeHost) reread() bool {
 // those of the driver and the log.
 func settingsOfStart(running, read *node.Settings) []string {
 	options := append([]string{
-		"[berth] compute_driver", "[berth] fake_build_time", "[berth] fake_failure", "[berth] netns_prefix", "[berth] netns_namespace",
+		"[berth] compute_driver", "[berth] fake_build_time", "[berth] fake_failure", "[berth] netns_prefix",
+		"[berth] netns_namespace",
 		"[berth] netns_ovs", "[berth] netns_bridges", "[berth] netns_devices", "[neutron] ovs_bridge",
 		"[os_vif_ovs] ovsdb_connection", "[os_vif_ovs] ovs_vsctl_timeout",
 	}, agentsettings.LogOptions...)
@@ -242,7 +247,8 @@ func (r *hostReports) report() (compute.Report, error) {
 	}
 	return compute.Report{Host: r.set.Default.Host, Version: ServiceVersion, Inventory: &has.Host, Node: compute.NodeRow{
 		ID: compute.ID(has.Host.ID.String()), Name: has.Host.Name, Type: has.Type, Version: has.Version, Address: has.Address,
-		VCPUs: has.Host.VCPU.Total + has.Host.PCPU.Total, MemoryMB: has.Host.MemoryMB.Total, DiskGB: has.Host.DiskGB.Total, CPU: has.CPUInfo, Devices: devices,
+		VCPUs: has.Host.VCPU.Total + has.Host.PCPU.Total, MemoryMB: has.Host.MemoryMB.Total, DiskGB: has.Host.DiskGB.Total,
+		CPU: has.CPUInfo, Devices: devices,
 	}}, nil
 }
 

@@ -57,8 +57,8 @@ func (e *enforcement) seen() (o agentsettings.Observed) {
 	return o
 }
 
-// run enforces the rates of ports until ctx ends. While the kernel or the switch cannot be opened, it
-// retries, and heartbeats report the error.
+// run enforces the rates of ports until ctx ends. While the kernel or the switch cannot be opened,
+// it retries, and heartbeats report the error.
 func (e *enforcement) run(ctx context.Context, set *agentsettings.Settings, services []agent.Service) {
 	if !set.Berth.Enforce {
 		e.setObserved(nil)
@@ -88,8 +88,8 @@ func (e *enforcement) run(ctx context.Context, set *agentsettings.Settings, serv
 	k.Run(ctx)
 }
 
-// setObserved sets what heartbeats report from now on; nil is nothing, as for an agent that does not
-// enforce rates.
+// setObserved sets what heartbeats report from now on; nil is nothing, as for an agent that does
+// not enforce rates.
 func (e *enforcement) setObserved(fn func() agentsettings.Observed) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -111,8 +111,8 @@ func (e *enforcement) openHost(set *agentsettings.Settings) (h enforcer, end fun
 	return o, func() {}, nil
 }
 
-// openKernel returns an enforcer that uses the kernel's queues. With the kernel's bridges both kinds
-// of agent use the kernel, each for its own NICs.
+// openKernel returns an enforcer that uses the kernel's queues. With the kernel's bridges both
+// kinds of agent use the kernel, each for its own NICs.
 func (e *enforcement) openKernel(set *agentsettings.Settings) (h enforcer, end func(), err error) {
 	kernel, err := tc.Open("")
 	if err != nil {

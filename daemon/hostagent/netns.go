@@ -23,7 +23,8 @@ import (
 func openNetns(set *node.Settings, hypervisor string, log *slog.Logger) (*netns.Driver, func(), error) {
 	n := &set.Netns
 	c := netns.Config{
-		Dir: filepath.Join(set.Default.StatePath, "netns"), Prefix: n.Prefix, Namespace: n.Namespace, NICs: map[string][]netns.NIC{}, Log: log,
+		Dir: filepath.Join(set.Default.StatePath, "netns"), Prefix: n.Prefix, Namespace: n.Namespace,
+		NICs: map[string][]netns.NIC{}, Log: log,
 	}
 	for physical, devices := range n.Devices {
 		for _, name := range devices {
@@ -72,7 +73,8 @@ func uplinks(set *agentsettings.Settings, machine agentsettings.Machine) (map[st
 		}
 		nics := slices.DeleteFunc(slices.Clone(d.Ports), func(name string) bool { return strings.HasPrefix(name, "tap") })
 		if len(nics) != 1 {
-			return nil, fmt.Errorf("[ovs] bridge_mappings: the bridge %s must have exactly one NIC, on which the rates of its ports are enforced; it has %q", bridge, nics)
+			return nil, fmt.Errorf("[ovs] bridge_mappings: the bridge %s must have exactly one NIC, on which the rates of its "+
+				"ports are enforced; it has %q", bridge, nics)
 		}
 		all[bridge] = nics[0]
 	}

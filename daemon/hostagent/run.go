@@ -78,7 +78,9 @@ func Run(ctx context.Context, p daemon.Process, src Source) error {
 
 // openAgentLog opens the log in the settings of the network agents, or else in those of the compute
 // host.
-func openAgentLog(p daemon.Process, all []*agentsettings.Settings, set *node.Settings, warnings []string) (*slog.Logger, *logging.Output, error) {
+func openAgentLog(
+	p daemon.Process, all []*agentsettings.Settings, set *node.Settings, warnings []string,
+) (*slog.Logger, *logging.Output, error) {
 	var s config.Service
 	if set != nil {
 		d := set.Default
@@ -94,7 +96,9 @@ func openAgentLog(p daemon.Process, all []*agentsettings.Settings, set *node.Set
 }
 
 // passOn forwards SIGHUP to each part of the agent.
-func passOn(ctx context.Context, hangup <-chan os.Signal, reloads []chan struct{}, output *logging.Output, log *slog.Logger) {
+func passOn(
+	ctx context.Context, hangup <-chan os.Signal, reloads []chan struct{}, output *logging.Output, log *slog.Logger,
+) {
 	for {
 		select {
 		case <-ctx.Done():
@@ -114,7 +118,9 @@ func passOn(ctx context.Context, hangup <-chan os.Signal, reloads []chan struct{
 }
 
 // reporter returns the reporter of a network agent, which also enforces the rates of its ports.
-func (src Source) reporter(ovsDir string, set *agentsettings.Settings, services []agent.Service, b hostFacts, log *slog.Logger) *agent.Reporter {
+func (src Source) reporter(
+	ovsDir string, set *agentsettings.Settings, services []agent.Service, b hostFacts, log *slog.Logger,
+) *agent.Reporter {
 	log = log.With("agent", string(set.Kind))
 	e := newEnforcement(ovsDir, b, log)
 	return &agent.Reporter{

@@ -20,7 +20,9 @@ func serviceOptions(s agentsettings.Service, log *slog.Logger) ([]client.Options
 	if len(*s.URLs) == 0 {
 		return nil, fmt.Errorf("[berth] %s_urls: set the address of the %[1]s service, such as http://192.0.2.1", s.Name)
 	}
-	http, err := client.NewHTTP(agentConnections, client.Trust{CAFile: *s.CAFile, CertFile: *s.CertFile, KeyFile: *s.KeyFile})
+	http, err := client.NewHTTP(agentConnections, client.Trust{
+		CAFile: *s.CAFile, CertFile: *s.CertFile, KeyFile: *s.KeyFile,
+	})
 	if err != nil {
 		return nil, fmt.Errorf("[berth] %s_ca_file, %[1]s_cert_file, %[1]s_key_file: %w", s.Name, err)
 	}

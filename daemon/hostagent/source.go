@@ -70,7 +70,8 @@ func (src Source) load() (all []*agentsettings.Settings, warnings []string, err 
 		return nil, warnings, fmt.Errorf("reading the settings:\n%w", err)
 	}
 	if len(all) == 0 {
-		return nil, warnings, errors.New("the settings name no device: set [ovs] bridge_mappings or [sriov_nic] physical_device_mappings, or give --kind")
+		return nil, warnings, errors.New("the settings name no device: set [ovs] bridge_mappings or [sriov_nic] " +
+			"physical_device_mappings, or give --kind")
 	}
 	return all, warnings, nil
 }
@@ -112,7 +113,10 @@ func checkHost(set *node.Settings) (all []agentsettings.Finding) {
 		class string
 		has   inventory.Amount
 	}{
-		{inventory.VCPU, r.Host.VCPU}, {inventory.PCPU, r.Host.PCPU}, {inventory.MemoryMB, r.Host.MemoryMB}, {inventory.DiskGB, r.Host.DiskGB},
+		{inventory.VCPU, r.Host.VCPU},
+		{inventory.PCPU, r.Host.PCPU},
+		{inventory.MemoryMB, r.Host.MemoryMB},
+		{inventory.DiskGB, r.Host.DiskGB},
 	} {
 		if entry.has.Total > 0 {
 			say("%s %d, of which %d are reserved", entry.class, entry.has.Total, entry.has.Reserved)

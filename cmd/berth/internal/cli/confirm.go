@@ -10,7 +10,8 @@ import (
 )
 
 // Confirm requests confirmation on a terminal, and requires --yes elsewhere. Every answer that
-// does not begin with y is a refusal, and so are the end of the input and that of ctx, which a signal ends.
+// does not begin with y is a refusal, and so are the end of the input and that of ctx, which a
+// signal ends.
 func Confirm(ctx context.Context, w io.Writer, stdin io.Reader, yes bool) error {
 	if yes {
 		return nil

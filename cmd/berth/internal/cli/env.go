@@ -27,8 +27,8 @@ func (e Env) Getenv(name string) string {
 	return ""
 }
 
-// width is how many columns a table may take: COLUMNS, or as many as the terminal has that is written to. It is 0 for as
-// many as the table takes.
+// width is how many columns a table may take: COLUMNS, or as many as the terminal has that is
+// written to. It is 0 for as many as the table takes.
 func (e Env) width() int {
 	if n, err := strconv.Atoi(e.Getenv("COLUMNS")); err == nil && n > 0 {
 		return n

@@ -29,7 +29,8 @@ const (
 
 // exitCodes are the exit codes of services' failures.
 var exitCodes = map[daemon.Cause]int{
-	daemon.Failed: ExitFailure, daemon.WrongSettings: ExitUsage, daemon.DatabaseUnusable: ExitDatabase, daemon.DatabaseInUse: ExitInUse, daemon.AddressUnusable: ExitListen,
+	daemon.Failed: ExitFailure, daemon.WrongSettings: ExitUsage, daemon.DatabaseUnusable: ExitDatabase,
+	daemon.DatabaseInUse: ExitInUse, daemon.AddressUnusable: ExitListen,
 }
 
 // A failure is an error with an exit code.
@@ -63,9 +64,9 @@ func CodeOf(err error) (int, bool) {
 	return 0, false
 }
 
-// PrintError writes an error with the program's name before each line, which distinguishes it from the
-// log. A line that several parts of the error have in common, about a file that each of them reads,
-// is written once.
+// PrintError writes an error with the program's name before each line, which distinguishes it from
+// the log. A line that several parts of the error have in common, about a file that each of them
+// reads, is written once.
 func PrintError(w io.Writer, err error) {
 	printed := map[string]bool{"": true}
 	for line := range strings.SplitSeq(err.Error(), "\n") {

@@ -6,9 +6,9 @@ import (
 	"path/filepath"
 )
 
-// WriteFile calls fn with a temporary file in the directory of path, which it renames to path after everything
-// was synced to disk, so that a file at path is complete; or with standard output for "". Only the
-// owner can read the file: a dump has the ids of projects and users.
+// WriteFile calls fn with a temporary file in the directory of path, which it renames to path after
+// everything was synced to disk, so that a file at path is complete; or with standard output for
+// "". Only the owner can read the file: a dump has the ids of projects and users.
 func WriteFile(env Env, path string, fn func(io.Writer) error) error {
 	if path == "" {
 		return fn(env.Stdout)

@@ -24,7 +24,8 @@ const (
 	OutputFlags = "Output"
 )
 
-// groupTitles are the titles of groups in the order in which help has them, after the flags without a group.
+// groupTitles are the titles of groups in the order in which help has them, after the flags without
+// a group.
 var groupTitles = []string{ServerFlags, SourceFlags, OutputFlags}
 
 // groupKey is the annotation of a flag with the title of its group.
@@ -38,30 +39,34 @@ func Group(cmd *cobra.Command, title string, add func(f *pflag.FlagSet)) {
 	cmd.Flags().AddFlagSet(f)
 }
 
-// AddConfigFlags adds the flags for settings files. OpenStack's name of the first, --config-file, is
-// accepted too.
+// AddConfigFlags adds the flags for settings files. OpenStack's name of the first, --config-file,
+// is accepted too.
 func AddConfigFlags(f *pflag.FlagSet, file string, files, dirs *[]string) {
-	f.StringArrayVar(files, "config", nil, "`FILE`: settings, a "+file+"; may be repeated, later ones win; --config-file is the same")
+	f.StringArrayVar(files, "config", nil,
+		"`FILE`: settings, a "+file+"; may be repeated, later ones win; --config-file is the same")
 	f.StringArrayVar(dirs, "config-dir", nil, "`DIR`: directory whose *.conf files are read after the files")
 }
 
-// registerUsages makes flagUsages and topicUsage known to cobra's templates, of which there is one set for all commands.
+// registerUsages makes flagUsages and topicUsage known to cobra's templates, of which there is one
+// set for all commands.
 var registerUsages = sync.OnceFunc(func() {
 	cobra.AddTemplateFunc("flagUsages", flagUsages)
 	cobra.AddTemplateFunc("topicUsage", topicUsage)
 })
 
-// SetUsage has the help of a command and of all below it list flags in groups, and help topics by what is typed to
-// read them.
+// SetUsage has the help of a command and of all below it list flags in groups, and help topics by
+// what is typed to read them.
 func SetUsage(root *cobra.Command) {
 	registerUsages()
 	root.SetUsageTemplate(strings.NewReplacer(
 		"Flags:\n{{.LocalFlags.FlagUsages | trimTrailingWhitespaces}}", "{{flagUsages .LocalFlags}}",
-		"{{if .IsAdditionalHelpTopicCommand}}\n  {{rpad .CommandPath .CommandPathPadding}} {{.Short}}", "{{if .IsAdditionalHelpTopicCommand}}\n  {{topicUsage .}}",
+		"{{if .IsAdditionalHelpTopicCommand}}\n  {{rpad .CommandPath .CommandPathPadding}} {{.Short}}",
+		"{{if .IsAdditionalHelpTopicCommand}}\n  {{topicUsage .}}",
 	).Replace(root.UsageTemplate()))
 }
 
-// topicUsage is the line about a help topic in the help of its parent. A topic is no command that can be run.
+// topicUsage is the line about a help topic in the help of its parent. A topic is no command that
+// can be run.
 func topicUsage(topic *cobra.Command) string {
 	width := 0
 	for _, c := range topic.Parent().Commands() {

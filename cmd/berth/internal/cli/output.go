@@ -17,15 +17,16 @@ import (
 
 // A Result is what a command prints.
 type Result struct {
-	// Columns and Rows are the result as a table. A row has a value for each column: a string, a number, a bool, a list of
-	// strings, or nil. Titles are written like "Resource Class".
+	// Columns and Rows are the result as a table. A row has a value for each column: a string, a
+	// number, a bool, a list of strings, or nil. Titles are written like "Resource Class".
 	Columns []string
 	Rows    [][]any
 	// Text writes the result for people; nil for the table.
 	Text func(io.Writer) error
-	// Value is the result for programs, in the formats json and yaml: a struct with json tags. When it is nil they have a list
-	// with an object for each row, whose keys are the columns, as the openstack command has. Keys are part of the program's
-	// interface: they may be added, and never change their meaning.
+	// Value is the result for programs, in the formats json and yaml: a struct with json tags. When it
+	// is nil they have a list with an object for each row, whose keys are the columns, as the
+	// openstack command has. Keys are part of the program's interface: they may be added, and never
+	// change their meaning.
 	Value any
 }
 
@@ -43,7 +44,8 @@ func AddOutput(cmd *cobra.Command) *Output {
 	o := &Output{format: Choice{Word: "table", Known: outputFormats, Former: map[string]string{"text": "table"}}}
 	Group(cmd, OutputFlags, func(f *pflag.FlagSet) {
 		f.VarP(&o.format, "format", "f", "`FORMAT`: table, which is for people, or json, yaml, csv or value")
-		f.StringArrayVarP(&o.columns, "column", "c", nil, "`COLUMN`: column of the table, all if none is given; may be repeated")
+		f.StringArrayVarP(&o.columns, "column", "c", nil,
+			"`COLUMN`: column of the table, all if none is given; may be repeated")
 	})
 	_ = cmd.RegisterFlagCompletionFunc("format", OneOf(outputFormats...)) // the flag exists: the lines above
 	return o
@@ -55,7 +57,8 @@ func (o *Output) ForPeople() bool { return o.format.Word == "table" }
 // UseJSON has the result printed as JSON, whatever the flag says.
 func (o *Output) UseJSON() { o.format.Word = "json" }
 
-// Check returns the error of Print about a column that a table does not have. A command that changes something calls it before.
+// Check returns the error of Print about a column that a table does not have. A command that
+// changes something calls it before.
 func (o *Output) Check(columns []string) error {
 	if _, err := (Result{Columns: columns}).only(o.columns); err != nil {
 		return Fail(ExitUsage, err)
@@ -96,8 +99,9 @@ func (o *Output) write(env Env, r Result) error {
 	return WriteTable(people, r.Columns, r.Rows)
 }
 
-// Stream returns a function that prints rows as they come, with what each is for programs and for people: for people a line
-// each, in json an object a line, in yaml a list that grows. The error has its exit code.
+// Stream returns a function that prints rows as they come, with what each is for programs and for
+// people: for people a line each, in json an object a line, in yaml a list that grows. The error
+// has its exit code.
 func (o *Output) Stream(env Env, columns []string) func(row []any, value any, text string) error {
 	first := true
 	return func(row []any, value any, text string) error {
@@ -129,7 +133,8 @@ func (o *Output) Stream(env Env, columns []string) func(row []any, value any, te
 	}
 }
 
-// only returns the result as a table of some columns. They stay in the order of the table, as in the openstack command.
+// only returns the result as a table of some columns. They stay in the order of the table, as in
+// the openstack command.
 func (r Result) only(names []string) (Result, error) {
 	shown := make([]bool, len(r.Columns))
 	for _, name := range names {
@@ -184,7 +189,8 @@ func writeYAML(w io.Writer, v any) error {
 	return errors.Join(e.Encode(&node), e.Close())
 }
 
-// blockStyle has a value written over several lines, as people write YAML, and strings without the quotes that they do not need.
+// blockStyle has a value written over several lines, as people write YAML, and strings without the
+// quotes that they do not need.
 func blockStyle(n *yaml.Node) {
 	n.Style = 0
 	for _, c := range n.Content {
@@ -202,8 +208,9 @@ func (r Result) writeValues(w io.Writer) error {
 	return nil
 }
 
-// writeCSV writes the table, with a line for the names of the columns if titles is set. As cliff does by default (--quote
-// nonnumeric), it has quotes around all but numbers and booleans, so that a program can distinguish them from text.
+// writeCSV writes the table, with a line for the names of the columns if titles is set. As cliff
+// does by default (--quote nonnumeric), it has quotes around all but numbers and booleans, so that
+// a program can distinguish them from text.
 func (r Result) writeCSV(w io.Writer, titles bool) error {
 	var b strings.Builder
 	line := func(row []any) {
@@ -243,7 +250,8 @@ func isNumber(v any) bool {
 	return false
 }
 
-// cells are the values of a row as the openstack command prints them: None for what there is not, 1.0 for a ratio of 1.
+// cells are the values of a row as the openstack command prints them: None for what there is not,
+// 1.0 for a ratio of 1.
 func cells(row []any) []string {
 	list := make([]string, len(row))
 	for i, v := range row {

@@ -62,7 +62,10 @@ func TestOutputFormats(t *testing.T) {
 ]
 `},
 		{"-f yaml", with, "\nhosts: 2\nnames:\n  - cn1\n  - \"12\"\nnote: 'yes: & no'\n"},
-		{"-f json", with, "\n{\n  \"hosts\": 2,\n  \"names\": [\n    \"cn1\",\n    \"12\"\n  ],\n  \"note\": \"yes: & no\"\n}\n"},
+		{
+			"-f json", with,
+			"\n{\n  \"hosts\": 2,\n  \"names\": [\n    \"cn1\",\n    \"12\"\n  ],\n  \"note\": \"yes: & no\"\n}\n",
+		},
 	} {
 		var got bytes.Buffer
 		cmd := &cobra.Command{}
@@ -85,7 +88,8 @@ func TestUnknownColumn(t *testing.T) {
 	}
 }
 
-// A table fits COLUMNS: narrow columns keep their width, the others share what remains, and none gets too narrow to read.
+// A table fits COLUMNS: narrow columns keep their width, the others share what remains, and none
+// gets too narrow to read.
 func TestTableFits(t *testing.T) {
 	r := Result{
 		Columns: []string{"Code", "Resource Class", "Impact", "Fix"},
@@ -138,7 +142,8 @@ func TestStream(t *testing.T) {
 			t.Fatal(err)
 		}
 		row := out.Stream(Env{Stdout: &got}, []string{"Number", "Name"})
-		err := errors.Join(row([]any{1, "a"}, map[string]int{"n": 1}, "one"), row([]any{2, nil}, map[string]int{"n": 2}, "two"))
+		err := errors.Join(row([]any{1, "a"}, map[string]int{"n": 1}, "one"),
+			row([]any{2, nil}, map[string]int{"n": 2}, "two"))
 		if err != nil || got.String() != want {
 			t.Errorf("%q prints %v\n%s\nwant\n%s", args, err, got.String(), want)
 		}

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// A progress prints how much of a task is done: on a terminal in one line that changes, elsewhere in
-// a line every ten seconds.
+// A progress prints how much of a task is done: on a terminal in one line that changes, elsewhere
+// in a line every ten seconds.
 type progress struct {
 	w        io.Writer
 	terminal bool
@@ -64,7 +64,8 @@ func percent(rows, total int64) int64 {
 	return 100 * rows / total
 }
 
-// IsTerminal reports whether a stream is a terminal: a character device other than /dev/null, which cron and systemd give to jobs.
+// IsTerminal reports whether a stream is a terminal: a character device other than /dev/null, which
+// cron and systemd give to jobs.
 func IsTerminal(stream any) bool {
 	f, ok := stream.(*os.File)
 	if !ok {

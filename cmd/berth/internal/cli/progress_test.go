@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// Confirmation is requested on a terminal only. Jobs have /dev/null or a pipe for their standard input, and the error says to give --yes.
+// Confirmation is requested on a terminal only. Jobs have /dev/null or a pipe for their standard
+// input, and the error says to give --yes.
 func TestConfirmationIsRequestedOnATerminal(t *testing.T) {
 	null, err := os.Open(os.DevNull)
 	if err != nil {

@@ -16,8 +16,9 @@ type fitted struct {
 	width int
 }
 
-// WriteTable writes a table in the frame of the openstack command. A column is on the right when it begins with a number. The
-// writer of [Result.Text] has the width of the terminal, which the table fits.
+// WriteTable writes a table in the frame of the openstack command. A column is on the right when it
+// begins with a number. The writer of [Result.Text] has the width of the terminal, which the table
+// fits.
 func WriteTable(w io.Writer, columns []string, rows [][]any) error {
 	t := table.NewWriter()
 	t.Style().Format.Header = text.FormatDefault
@@ -49,11 +50,12 @@ func WriteTable(w io.Writer, columns []string, rows [][]any) error {
 	return err
 }
 
-// narrowest is the width to which a column is shrunk at most, as cliff does: a table with many columns is rather too wide.
+// narrowest is the width to which a column is shrunk at most, as cliff does: a table with many
+// columns is rather too wide.
 const narrowest = 8
 
-// fit returns the widths of columns in a table of a total width. As cliff with --fit-width it keeps columns that are narrower
-// than their share, and divides what these do not take among the others.
+// fit returns the widths of columns in a table of a total width. As cliff with --fit-width it keeps
+// columns that are narrower than their share, and divides what these do not take among the others.
 func fit(widths []int, total int) []int {
 	fitting := slices.Clone(widths)
 	room, wide := total-1-3*len(widths), len(widths)

@@ -11,8 +11,8 @@ import (
 	"github.com/berthcloud/berth/osloconfig"
 )
 
-// NoArguments refuses arguments of a command that takes flags only. The error does not quote them: a
-// URL with a password may have been given without its flag.
+// NoArguments refuses arguments of a command that takes flags only. The error does not quote them:
+// a URL with a password may have been given without its flag.
 func NoArguments(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -35,7 +35,8 @@ func KnownCommand(cmd *cobra.Command, args []string) error {
 	if strings.Contains(args[0], "://") {
 		return fmt.Errorf("a URL is no command of %q; give it with its flag", cmd.CommandPath()) // it may have a password
 	}
-	return fmt.Errorf("unknown command %q for %q%s", args[0], cmd.CommandPath(), didYouMean("", osloconfig.Closest(args[0], names)))
+	return fmt.Errorf("unknown command %q for %q%s", args[0], cmd.CommandPath(),
+		didYouMean("", osloconfig.Closest(args[0], names)))
 }
 
 // SuggestFlag adds the most similar flag to the error about an unknown one, and describes valid

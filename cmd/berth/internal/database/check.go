@@ -26,8 +26,8 @@ type checkOptions struct {
 	asJSON, nova bool
 }
 
-// newDBCheck returns "berth db check", upstream's "placement-status upgrade check": scripts read its
-// output and its exit code.
+// newDBCheck returns "berth db check", upstream's "placement-status upgrade check": scripts read
+// its output and its exit code.
 func newDBCheck(env cli.Env) *cobra.Command {
 	o := &checkOptions{env: env}
 	cmd := &cobra.Command{
@@ -97,13 +97,14 @@ func checkPolicyFile(cfg *config.Placement) dbtool.Finding {
 	text, err := os.ReadFile(path)
 	if err == nil && json.Valid(text) {
 		f.Verdict = dbtool.Failure
-		f.Details = "The policy file " + path + " is JSON. Convert it with oslopolicy-convert-json-to-yaml and name the new file in [oslo_policy] policy_file."
+		f.Details = "The policy file " + path +
+			" is JSON. Convert it with oslopolicy-convert-json-to-yaml and name the new file in [oslo_policy] policy_file."
 	}
 	return f
 }
 
-// verdict returns an error when not all findings are successes. With nova its exit code is the worst
-// of the findings, as oslo.upgradecheck's is the greatest code of all checks.
+// verdict returns an error when not all findings are successes. With nova its exit code is the
+// worst of the findings, as oslo.upgradecheck's is the greatest code of all checks.
 func verdict(findings []dbtool.Finding, nova bool) error {
 	n := map[dbtool.Verdict]int{}
 	worst := dbtool.Success
@@ -118,7 +119,8 @@ func verdict(findings []dbtool.Finding, nova bool) error {
 	if nova {
 		code = int(worst)
 	}
-	return cli.Fail(code, fmt.Errorf("of %d checks %d failed and %d warn", len(findings), n[dbtool.Failure], n[dbtool.Warning]))
+	return cli.Fail(code,
+		fmt.Errorf("of %d checks %d failed and %d warn", len(findings), n[dbtool.Failure], n[dbtool.Warning]))
 }
 
 // findingsTitle is the title that upstream's command prints above its findings (display_title in
@@ -151,7 +153,8 @@ func findingsResult(findings []dbtool.Finding) cli.Result {
 	return r
 }
 
-// findingsTable prints findings as oslo.upgradecheck does with PrettyTable: one column, a cell each.
+// findingsTable prints findings as oslo.upgradecheck does with PrettyTable: one column, a cell
+// each.
 func findingsTable(w io.Writer, findings []dbtool.Finding) error {
 	cells := [][]string{{findingsTitle}}
 	for _, f := range findings {

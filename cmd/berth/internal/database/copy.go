@@ -68,7 +68,9 @@ func (o *copyOptions) run(ctx context.Context) error {
 	if o.from == "" || o.to == "" {
 		return cli.Fail(cli.ExitUsage, errors.New("both databases must be named: --from URL --to URL"))
 	}
-	return copyDB(ctx, Source{Connection: o.from}, Source{Connection: o.to}, &dbCopy{env: o.env, resume: o.resume, dry: o.dry, out: o.out})
+	return copyDB(ctx, Source{Connection: o.from}, Source{Connection: o.to}, &dbCopy{
+		env: o.env, resume: o.resume, dry: o.dry, out: o.out,
+	})
 }
 
 // copyDB opens both databases and copies one to the other.

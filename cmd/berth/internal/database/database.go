@@ -57,17 +57,19 @@ The commands of OpenStack and those that correspond to them:
 type Source struct {
 	Files, Dirs []string
 	Connection  string
-	// Once has a database of the settings tried once, whatever they say: a database that cannot be reached is a result.
+	// Once has a database of the settings tried once, whatever they say: a database that cannot be
+	// reached is a result.
 	Once bool
 	// Standby opens a server that takes no writes, where none takes any.
 	Standby bool
 }
 
-// Flags adds the flags to those of a command. A URL may be in a file (@FILE), so that its password need not
-// be on the command line, which other users of the machine can read.
+// Flags adds the flags to those of a command. A URL may be in a file (@FILE), so that its password
+// need not be on the command line, which other users of the machine can read.
 func (s *Source) Flags(f *pflag.FlagSet) {
 	cli.AddConfigFlags(f, "placement.conf", &s.Files, &s.Dirs)
-	f.StringVar(&s.Connection, "connection", "", "`URL`: URL of the placement database, instead of that of the settings, or @FILE with the URL")
+	f.StringVar(&s.Connection, "connection", "",
+		"`URL`: URL of the placement database, instead of that of the settings, or @FILE with the URL")
 }
 
 // Given reports whether a flag names a database.
@@ -173,8 +175,8 @@ func (s *Source) Work(ctx context.Context, env cli.Env, access dbtool.Access, fn
 	return dbFail(err)
 }
 
-// dbFail sets the exit code of a database command's error, unless it has one: refusals of a tool are
-// failures, all other errors mean that the database cannot be used.
+// dbFail sets the exit code of a database command's error, unless it has one: refusals of a tool
+// are failures, all other errors mean that the database cannot be used.
 func dbFail(err error) error {
 	if _, coded := cli.CodeOf(err); err == nil || coded {
 		return err

@@ -18,7 +18,8 @@ import (
 const (
 	// migrateBatch is how many rows a transaction changes.
 	migrateBatch = 50
-	// novaRowsFailed is upstream's code when rows could not be changed, and there are none to change otherwise.
+	// novaRowsFailed is upstream's code when rows could not be changed, and there are none to change
+	// otherwise.
 	novaRowsFailed = 2
 )
 
@@ -58,8 +59,8 @@ type migrateOptions struct {
 	nova   bool
 }
 
-// newDBMigrate returns "berth db online-data-migrations", with upstream's name as an alias, its exit
-// codes and its output.
+// newDBMigrate returns "berth db online-data-migrations", with upstream's name as an alias, its
+// exit codes and its output.
 func newDBMigrate(env cli.Env) *cobra.Command {
 	o := &migrateOptions{env: env}
 	cmd := &cobra.Command{
@@ -144,7 +145,8 @@ type migrator struct {
 }
 
 // run runs the migrations and prints the result. As upstream's command, it fails while there may be
-// more rows, and when rows could not be changed. With a bound, errors do not count while the last round has changed rows: what remains may depend on them.
+// more rows, and when rows could not be changed. With a bound, errors do not count while the last
+// round has changed rows: what remains may depend on them.
 func (m *migrator) run(ctx context.Context) error {
 	m.done = make(map[string]int)
 	if m.most == 0 {

@@ -68,8 +68,8 @@ func (o *restoreOptions) run(ctx context.Context) error {
 	})
 }
 
-// dumpInput opens a dump. One from a pipe is copied to a temporary file, since it is read twice. The
-// error has its exit code.
+// dumpInput opens a dump. One from a pipe is copied to a temporary file, since it is read twice.
+// The error has its exit code.
 func dumpInput(path string, stdin io.Reader) (*os.File, error) {
 	if path != "" {
 		f, err := os.Open(path)
@@ -94,7 +94,8 @@ func dumpInput(path string, stdin io.Reader) (*os.File, error) {
 	return f, nil
 }
 
-// restoreDB restores the dump, or only checks dump and database in a dry run, and prints the result.
+// restoreDB restores the dump, or only checks dump and database in a dry run, and prints the
+// result.
 func restoreDB(ctx context.Context, env cli.Env, db *DB, in io.ReadSeeker, dry bool, out *cli.Output) error {
 	start := time.Now()
 	p := cli.NewProgress(env)

@@ -76,7 +76,9 @@ func (o *uninstallOptions) run(ctx context.Context) error {
 
 // uninstallDB drops Berth's own tables after confirm has returned nil, prints messages to w, and
 // returns the dropped tables with their numbers of rows.
-func uninstallDB(ctx context.Context, w io.Writer, db *DB, force bool, confirm func() error) ([]dbtool.TableCount, error) {
+func uninstallDB(
+	ctx context.Context, w io.Writer, db *DB, force bool, confirm func() error,
+) ([]dbtool.TableCount, error) {
 	own, err := db.Own(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("the database %s: %w", db.Name, err)

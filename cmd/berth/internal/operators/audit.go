@@ -35,7 +35,10 @@ type auditOptions struct {
 
 // NewAudit returns "berth audit".
 func NewAudit(env cli.Env) *cobra.Command {
-	o := &auditOptions{env: env, options: audit.Options{Heals: heal.Heals}, severity: cli.Choice{Known: []string{string(audit.Error), string(audit.Warning), string(audit.Info)}}}
+	o := &auditOptions{
+		env: env, options: audit.Options{Heals: heal.Heals},
+		severity: cli.Choice{Known: []string{string(audit.Error), string(audit.Warning), string(audit.Info)}},
+	}
 	cmd := &cobra.Command{
 		Use:   "audit [--code CODE] [--severity SEVERITY] [--recheck]",
 		Short: "Find what the services of a cloud disagree on",
@@ -76,7 +79,8 @@ exit code is 1 then, unless there are findings.
 	f.StringArrayVar(&o.options.Servers, "server", nil, "`SERVER`: server to report on (name or UUID); may be repeated")
 	f.StringArrayVar(&o.options.Ports, "port", nil, "`PORT`: port to report on (name or UUID); may be repeated")
 	f.StringArrayVar(&o.options.Hosts, "host", nil, "`HOST`: host to report on (name); may be repeated")
-	f.Var(&o.recheck, "recheck", fmt.Sprintf("report findings that are still there after %v, or after another time with --recheck=30s", recheckAfter))
+	f.Var(&o.recheck, "recheck",
+		fmt.Sprintf("report findings that are still there after %v, or after another time with --recheck=30s", recheckAfter))
 	f.Lookup("recheck").NoOptDefVal = "true"
 	f.BoolVar(&o.complete, "complete", false, "exit with 1 when not all codes could be checked")
 	f.BoolVar(&o.list, "list", false, "list the codes, and read no cloud")
@@ -158,11 +162,12 @@ func (o *auditOptions) run(ctx context.Context) error {
 	return nil
 }
 
-// recheckAfter is how long audit waits before it reads the services again, unless another time is given. Most of what services do between two
-// requests is done by then.
+// recheckAfter is how long audit waits before it reads the services again, unless another time is
+// given. Most of what services do between two requests is done by then.
 const recheckAfter = 10 * time.Second
 
-// A recheck is the value of --recheck: the time until the second reading, 0 for none. It implements pflag.Value.
+// A recheck is the value of --recheck: the time until the second reading, 0 for none. It implements
+// pflag.Value.
 type recheck struct{ after time.Duration }
 
 // Set implements pflag.Value. "true" is what the flag has without a value.
@@ -194,8 +199,9 @@ func (r *recheck) String() string {
 // Type implements pflag.Value. The flag needs no value.
 func (r *recheck) Type() string { return "bool" }
 
-// checkNames returns an error for a server, a port or a host whose name no record has, which may be a mistake in typing. About a UUID it is a note
-// only: what had it was deleted, perhaps by the command before.
+// checkNames returns an error for a server, a port or a host whose name no record has, which may be
+// a mistake in typing. About a UUID it is a note only: what had it was deleted, perhaps by the
+// command before.
 func checkNames(env cli.Env, x *index.Index, o audit.Options) error {
 	for _, s := range audit.Unknown(x, o) {
 		switch _, err := guarantee.ParseUUID(s.ID); {
@@ -226,7 +232,11 @@ func auditResult(result audit.Result) cli.Result {
 		for _, f := range result.Findings {
 			fmt.Fprintf(&b, "%s: %s\n", f.Severity, f.Code)
 			for _, line := range [][2]string{
-				{"about", strings.Join(subjects(f.About), ", ")}, {"found", f.Actual}, {"expected", f.Expected}, {"impact", f.Means}, {"next", f.Command},
+				{"about", strings.Join(subjects(f.About), ", ")},
+				{"found", f.Actual},
+				{"expected", f.Expected},
+				{"impact", f.Means},
+				{"next", f.Command},
 			} {
 				fmt.Fprintf(&b, "  %-9s %s\n", line[0], line[1])
 			}

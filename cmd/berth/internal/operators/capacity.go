@@ -21,12 +21,15 @@ func NewCapacity(env cli.Env) *cobra.Command {
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newCapacityHeadroom(env), newCapacityDrain(env),
-		cli.Formerly(env, newCapacityHeadroom(env), "left", "berth capacity headroom"), cli.Formerly(env, newCapacityDrain(env), "empty", "berth capacity drain"))
+		cli.Formerly(env, newCapacityHeadroom(env), "left", "berth capacity headroom"),
+		cli.Formerly(env, newCapacityDrain(env), "empty", "berth capacity drain"))
 	return cmd
 }
 
 // snapshot reads parts of the records and returns them with their snapshot.
-func (s *cloudSource) snapshot(ctx context.Context, env cli.Env, parts cloud.Parts) (*cloud.Cloud, *snapshot.Snapshot, error) {
+func (s *cloudSource) snapshot(
+	ctx context.Context, env cli.Env, parts cloud.Parts,
+) (*cloud.Cloud, *snapshot.Snapshot, error) {
 	c, err := s.read(ctx, env, parts)
 	if err != nil {
 		return nil, nil, err

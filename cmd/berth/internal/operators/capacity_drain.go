@@ -102,9 +102,12 @@ func (o *drainOptions) run(ctx context.Context, name string) error {
 		if c.Compute.Groups == nil {
 			fmt.Fprintln(o.env.Stderr, "note: there are no records of server groups: moves that they forbid are planned too")
 		}
-		zones := slices.ContainsFunc(c.Compute.Aggregates, func(a cloud.Aggregate) bool { return a.Metadata["availability_zone"] != "" })
+		zones := slices.ContainsFunc(c.Compute.Aggregates, func(a cloud.Aggregate) bool {
+			return a.Metadata["availability_zone"] != ""
+		})
 		if zones && !c.Compute.ZonesKnown {
-			fmt.Fprintln(o.env.Stderr, "note: the compute service does not say which zones servers are bound to (before 2.96): moves out of them are planned too")
+			fmt.Fprintln(o.env.Stderr, "note: the compute service does not say which zones servers are bound to (before "+
+				"2.96): moves out of them are planned too")
 		}
 	}
 	refused := novaquery.Server{}.Refusals(c)
@@ -125,7 +128,8 @@ func (o *drainOptions) run(ctx context.Context, name string) error {
 		return err
 	}
 	if n := len(plan.Unplaceable) + len(plan.Waiting); n > 0 {
-		return cli.Fail(cli.ExitFindings, fmt.Errorf("%s cannot be drained: %d of %d consumers fit on no other host, or are moving", plan.Host, n, n+len(plan.Moves)))
+		return cli.Fail(cli.ExitFindings, fmt.Errorf(
+			"%s cannot be drained: %d of %d consumers fit on no other host, or are moving", plan.Host, n, n+len(plan.Moves)))
 	}
 	return nil
 }
@@ -133,8 +137,12 @@ func (o *drainOptions) run(ctx context.Context, name string) error {
 // unpinVersion is the first microversion of Nova at which a server can be released from its zone.
 const unpinVersion = 104
 
-// noteZones names the servers that fit on another host once they are released from their zones, where Nova can do that.
-func (o *drainOptions) noteZones(ctx context.Context, c *cloud.Cloud, s *snapshot.Snapshot, host *snapshot.Tree, unfit func(*snapshot.Tree) bool, plan *capacity.Plan) error {
+// noteZones names the servers that fit on another host once they are released from their zones,
+// where Nova can do that.
+func (o *drainOptions) noteZones(
+	ctx context.Context, c *cloud.Cloud, s *snapshot.Snapshot, host *snapshot.Tree, unfit func(*snapshot.Tree) bool,
+	plan *capacity.Plan,
+) error {
 	if c.Compute == nil {
 		return nil
 	}
@@ -164,17 +172,19 @@ func (o *drainOptions) noteZones(ctx context.Context, c *cloud.Cloud, s *snapsho
 	for _, m := range other.Moves {
 		if zone := pinned[m.Consumer]; zone != "" {
 			fmt.Fprintf(o.env.Stderr, "note: %s would fit on %s if it were released from the zone %s: "+
-				"PUT /servers/%s with {\"server\": {\"pinned_availability_zone\": null}} at microversion 2.%d\n", cmp.Or(m.Name, m.Consumer), m.To, zone, m.Consumer, unpinVersion)
+				"PUT /servers/%s with {\"server\": {\"pinned_availability_zone\": null}} at microversion 2.%d\n", cmp.Or(m.Name,
+				m.Consumer), m.To, zone, m.Consumer, unpinVersion)
 		}
 	}
 	return nil
 }
 
-// likeServer returns Nova's query for a server like one that exists, by its records: without segments of its networks, and what is not
-// known of its image; in its zone, or in any.
+// likeServer returns Nova's query for a server like one that exists, by its records: without
+// segments of its networks, and what is not known of its image; in its zone, or in any.
 func likeServer(c *cloud.Cloud, settings request.Settings, name string, inZone bool) (placement.Query, error) {
 	if c.Network == nil {
-		return placement.Query{}, fmt.Errorf("the ports of server %q are not known: there are no records of the network service", name)
+		return placement.Query{},
+			fmt.Errorf("the ports of server %q are not known: there are no records of the network service", name)
 	}
 	server, _, err := novaquery.FromServer(c, name)
 	if err != nil {
@@ -188,14 +198,16 @@ func likeServer(c *cloud.Cloud, settings request.Settings, name string, inZone b
 	return r.Query, err
 }
 
-// planResult is what "berth capacity drain" prints: a line for each consumer. Reasons name the ports of groups, in the result for people.
+// planResult is what "berth capacity drain" prints: a line for each consumer. Reasons name the
+// ports of groups, in the result for people.
 func planResult(p *capacity.Plan, c *cloud.Cloud) cli.Result {
 	var groups []string
 	if c.Network != nil {
 		for i := range c.Network.Ports {
 			if port := &c.Network.Ports[i]; port.Request != nil {
 				for _, g := range port.Request.Groups {
-					groups = append(groups, "group "+cmp.Or(g.ID, port.UUID)+":", "port "+cmp.Or(port.Name, port.UUID)+":") // as novaquery calls them
+					// as novaquery calls them
+					groups = append(groups, "group "+cmp.Or(g.ID, port.UUID)+":", "port "+cmp.Or(port.Name, port.UUID)+":")
 				}
 			}
 		}

@@ -85,7 +85,8 @@ Exit codes:
 	}
 	x.source.flags(cmd)
 	f := cmd.Flags()
-	f.StringArrayVar(&x.queries, "query", nil, "`QUERY`: query string of GET /allocation_candidates to count claims of; may be repeated")
+	f.StringArrayVar(&x.queries, "query", nil,
+		"`QUERY`: query string of GET /allocation_candidates to count claims of; may be repeated")
 	f.StringArrayVar(&x.flavors, "flavor", nil, "`FLAVOR`: flavor of servers to count (name or ID); may be repeated")
 	f.StringArrayVar(&x.servers, "server", nil, "`SERVER`: server to count more like it (name or UUID); may be repeated")
 	x.serverFlags.flags(cmd)
@@ -97,7 +98,8 @@ Exit codes:
 // run counts.
 func (x *headroomOptions) run(ctx context.Context) error {
 	if len(x.queries)+len(x.servers)+len(x.flavors) == 0 {
-		return cli.Fail(cli.ExitUsage, errors.New("nothing says what is to be counted: --query has a query, --flavor a flavor, --server a server that exists"))
+		return cli.Fail(cli.ExitUsage, errors.New("nothing says what is to be counted: --query has a query, --flavor a "+
+			"flavor, --server a server that exists"))
 	}
 	if err := x.check(len(x.flavors) > 0); err != nil {
 		return cli.Fail(cli.ExitUsage, err)
@@ -161,7 +163,8 @@ func (x *headroomOptions) run(ctx context.Context) error {
 	return nil
 }
 
-// serverParts returns Nova's queries for the servers that the flags describe or name. The error has its exit code.
+// serverParts returns Nova's queries for the servers that the flags describe or name. The error has
+// its exit code.
 func (x *headroomOptions) serverParts(ctx context.Context, c *cloud.Cloud) (mix []capacity.Part, err error) {
 	if len(x.flavors)+len(x.servers) == 0 {
 		return nil, nil
@@ -193,7 +196,8 @@ func (x *headroomOptions) serverParts(ctx context.Context, c *cloud.Cloud) (mix 
 	}
 	err = add(x.servers, func(word string) (novaquery.Server, error) {
 		if c.Network == nil {
-			return novaquery.Server{}, fmt.Errorf("the ports of server %q are not known: there are no records of the network service", word)
+			return novaquery.Server{},
+				fmt.Errorf("the ports of server %q are not known: there are no records of the network service", word)
 		}
 		return f.Existing(ctx, word)
 	})
@@ -204,7 +208,8 @@ func (x *headroomOptions) serverParts(ctx context.Context, c *cloud.Cloud) (mix 
 	return mix, err
 }
 
-// weighted cuts a weight from the front of a word: "3*web" is 3 and "web", and "web" is 1 and "web".
+// weighted cuts a weight from the front of a word: "3*web" is 3 and "web", and "web" is 1 and
+// "web".
 func weighted(word string) (int64, string) {
 	if number, rest, ok := strings.Cut(word, "*"); ok {
 		if n, err := strconv.ParseInt(number, 10, 32); err == nil {
@@ -229,7 +234,9 @@ func rawParts(queries []string) (mix []capacity.Part, err error) {
 }
 
 // headroom counts what still fits, and returns it with the number.
-func headroom(ctx context.Context, s *snapshot.Snapshot, mix []capacity.Part, owner func(string) string) (int64, cli.Result, error) {
+func headroom(
+	ctx context.Context, s *snapshot.Snapshot, mix []capacity.Part, owner func(string) string,
+) (int64, cli.Result, error) {
 	if len(mix) > 1 || mix[0].Weight != 1 {
 		c, err := capacity.MixHeadroom(ctx, s, mix)
 		if err != nil {
@@ -278,7 +285,8 @@ func mixResult(c *capacity.MixCount, owner func(string) string) cli.Result {
 		}
 	}
 	r.Text = func(w io.Writer) error {
-		fmt.Fprintf(w, "%s\nno further claim of %s\n%s", howMany(c.Range, "rounds fit"), c.Stops, outFirst(c.Exhausted, owner))
+		fmt.Fprintf(w, "%s\nno further claim of %s\n%s", howMany(c.Range, "rounds fit"), c.Stops,
+			outFirst(c.Exhausted, owner))
 		return r.WriteHead(w)
 	}
 	return r
@@ -296,7 +304,8 @@ func howMany(r capacity.Range, what string) string {
 func outFirst(all []capacity.Exhausted, owner func(string) string) string {
 	var lines []string
 	for _, o := range all {
-		line := fmt.Sprintf("%s: %s\n", cli.Count(int(o.Hosts), "host"), missing(explain.Miss{Kind: o.Kind, Group: o.Group, Class: o.Class, Traits: o.Traits, Requested: -1}, owner))
+		line := fmt.Sprintf("%s: %s\n", cli.Count(int(o.Hosts), "host"),
+			missing(explain.Miss{Kind: o.Kind, Group: o.Group, Class: o.Class, Traits: o.Traits, Requested: -1}, owner))
 		if len(lines) < 3 && !slices.Contains(lines, line) { // classes of a group have the wrong tree in common
 			lines = append(lines, line)
 		}

@@ -10,11 +10,15 @@ import (
 
 // People get the names of the ports whose groups fit nowhere, and no None.
 func TestPlanNamesPorts(t *testing.T) {
-	c := &cloud.Cloud{Network: &cloud.Network{Ports: []cloud.Port{{UUID: "p1", Name: "fast0", Request: &cloud.PortRequest{Groups: []cloud.PortGroup{{ID: "g1"}}}}}}}
+	c := &cloud.Cloud{Network: &cloud.Network{
+		Ports: []cloud.Port{{UUID: "p1", Name: "fast0", Request: &cloud.PortRequest{Groups: []cloud.PortGroup{{ID: "g1"}}}}},
+	}}
 	r := planResult(&capacity.Plan{
 		Host: "cn1", Proven: true,
-		Moves:       []capacity.Move{{Consumer: "s1", Name: "web", To: "cn2"}},
-		Unplaceable: []capacity.Unplaceable{{Consumer: "s2", Name: "gold", Reason: "group g1: no inventory of BW drops 2, 0 left"}},
+		Moves: []capacity.Move{{Consumer: "s1", Name: "web", To: "cn2"}},
+		Unplaceable: []capacity.Unplaceable{
+			{Consumer: "s2", Name: "gold", Reason: "group g1: no inventory of BW drops 2, 0 left"},
+		},
 	}, c)
 	var text strings.Builder
 	if err := r.Text(&text); err != nil {

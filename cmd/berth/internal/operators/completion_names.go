@@ -16,19 +16,24 @@ import (
 	"github.com/berthcloud/berth/ops/cloudapi"
 )
 
-// CompletionTime is how long a shell waits for names from a cloud. A service that does not answer by then has no completions.
+// CompletionTime is how long a shell waits for names from a cloud. A service that does not answer
+// by then has no completions.
 const CompletionTime = 2 * time.Second
 
 // namedFlags are the flags whose values are names from a cloud, in the commands that read one.
 var namedFlags = map[string]string{
-	"host": cloudapi.Hosts, "without": cloudapi.Hosts, "server": cloudapi.Servers, "flavor": cloudapi.Flavors, "image": cloudapi.Images,
-	"port": cloudapi.Ports, "network": cloudapi.Networks, "tree": cloudapi.Hosts, "class": cloudapi.Classes, "consumer": consumers,
+	"host": cloudapi.Hosts, "without": cloudapi.Hosts, "server": cloudapi.Servers, "flavor": cloudapi.Flavors,
+	"image": cloudapi.Images,
+	"port":  cloudapi.Ports, "network": cloudapi.Networks, "tree": cloudapi.Hosts, "class": cloudapi.Classes,
+	"consumer": consumers,
 }
 
-// consumers are the UUIDs of placement's consumers. A cloud's APIs have no list of them: there it is servers.
+// consumers are the UUIDs of placement's consumers. A cloud's APIs have no list of them: there it
+// is servers.
 const consumers = "consumer"
 
-// CompleteNames adds completions of names from a cloud to a command and all below it that read one: to flags, and to an argument HOST.
+// CompleteNames adds completions of names from a cloud to a command and all below it that read one:
+// to flags, and to an argument HOST.
 func CompleteNames(cmd *cobra.Command, env cli.Env) {
 	if cmd.Flags().Lookup("os-cloud") != nil {
 		for name, kind := range namedFlags {
@@ -38,7 +43,9 @@ func CompleteNames(cmd *cobra.Command, env cli.Env) {
 		}
 		if strings.HasSuffix(cmd.Use, " HOST") {
 			host := names(env, cloudapi.Hosts)
-			cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			cmd.ValidArgsFunction = func(
+				cmd *cobra.Command, args []string, prefix string,
+			) ([]cobra.Completion, cobra.ShellCompDirective) {
 				if len(args) > 0 {
 					return nil, cobra.ShellCompDirectiveNoFileComp
 				}
@@ -51,8 +58,9 @@ func CompleteNames(cmd *cobra.Command, env cli.Env) {
 	}
 }
 
-// names completes names of a kind from the cloud, the database or the file that the flags name, or the variables. It offers the id of what
-// has no name or shares it. It is silent about what it cannot read.
+// names completes names of a kind from the cloud, the database or the file that the flags name, or
+// the variables. It offers the id of what has no name or shares it. It is silent about what it
+// cannot read.
 func names(env cli.Env, kind string) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, _ []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		ctx, cancel := context.WithTimeout(cmd.Context(), CompletionTime)
@@ -85,9 +93,11 @@ func names(env cli.Env, kind string) cobra.CompletionFunc {
 	}
 }
 
-// readNames returns what there is of a kind, and whether it is named by its ids only, as consumers are. Where servers are not on record they are
-// consumers.
-func readNames(ctx context.Context, cmd *cobra.Command, env cli.Env, kind, prefix string) (all []cloudapi.Named, byID bool) {
+// readNames returns what there is of a kind, and whether it is named by its ids only, as consumers
+// are. Where servers are not on record they are consumers.
+func readNames(
+	ctx context.Context, cmd *cobra.Command, env cli.Env, kind, prefix string,
+) (all []cloudapi.Named, byID bool) {
 	flag := func(name string) string { return cmd.Flag(name).Value.String() }
 	source := database.Source{Connection: flag("connection"), Once: true}
 	source.Files, _ = cmd.Flags().GetStringArray("config") // every command that reads a cloud has both
@@ -119,7 +129,9 @@ func readNames(ctx context.Context, cmd *cobra.Command, env cli.Env, kind, prefi
 		})
 		return all, kind == consumers
 	}
-	o := cloudapi.Options{Cloud: flag("os-cloud"), Region: flag("os-region-name"), Interface: flag("os-interface"), Environ: env.Environ}
+	o := cloudapi.Options{
+		Cloud: flag("os-cloud"), Region: flag("os-region-name"), Interface: flag("os-interface"), Environ: env.Environ,
+	}
 	client, err := cloudapi.Connect(ctx, o)
 	if err != nil {
 		return nil, false

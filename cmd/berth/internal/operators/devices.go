@@ -31,7 +31,9 @@ func noteSpentDevices(env cli.Env, c *cloud.Cloud) {
 		names = append(names, p.Name)
 	}
 	if len(names) > 0 {
-		noteNames(env, "PCI devices that were used once and stay reserved (HW_PCI_ONE_TIME_USE) until an operator sets reserved to 0", names)
+		noteNames(env,
+			"PCI devices that were used once and stay reserved (HW_PCI_ONE_TIME_USE) until an operator sets reserved to 0",
+			names)
 	}
 }
 
@@ -40,7 +42,8 @@ func noteSpentDevices(env cli.Env, c *cloud.Cloud) {
 func noteColdMoves(env cli.Env, c *cloud.Cloud, plan *capacity.Plan) {
 	fixed := map[string]bool{} // providers of devices that stay where they are
 	for i := range c.Placement.Providers {
-		if p := &c.Placement.Providers[i]; slices.Contains(p.Traits, index.ManagedPCI) && !slices.Contains(p.Traits, "HW_PCI_LIVE_MIGRATABLE") {
+		if p := &c.Placement.Providers[i]; slices.Contains(p.Traits, index.ManagedPCI) &&
+			!slices.Contains(p.Traits, "HW_PCI_LIVE_MIGRATABLE") {
 			fixed[p.UUID] = true
 		}
 	}
@@ -48,11 +51,14 @@ func noteColdMoves(env cli.Env, c *cloud.Cloud, plan *capacity.Plan) {
 	for i := range c.Placement.Consumers {
 		consumer := &c.Placement.Consumers[i]
 		k := slices.IndexFunc(plan.Moves, func(m capacity.Move) bool { return m.Consumer == consumer.UUID })
-		if k >= 0 && slices.ContainsFunc(slices.Collect(maps.Keys(consumer.Allocations)), func(provider string) bool { return fixed[provider] }) {
+		if k >= 0 && slices.ContainsFunc(slices.Collect(maps.Keys(consumer.Allocations)), func(provider string) bool {
+			return fixed[provider]
+		}) {
 			names = append(names, cmp.Or(plan.Moves[k].Name, consumer.UUID))
 		}
 	}
 	if len(names) > 0 {
-		noteNames(env, "servers with PCI devices that cannot migrate live (no HW_PCI_LIVE_MIGRATABLE); migrate them cold", names)
+		noteNames(env, "servers with PCI devices that cannot migrate live (no HW_PCI_LIVE_MIGRATABLE); migrate them cold",
+			names)
 	}
 }

@@ -14,7 +14,9 @@ import (
 )
 
 // runOn runs a command on a file of records, and returns its exit code and what it printed.
-func runOn(t *testing.T, c *cloud.Cloud, command func(cli.Env) *cobra.Command, args ...string) (code int, out, notes string) {
+func runOn(
+	t *testing.T, c *cloud.Cloud, command func(cli.Env) *cobra.Command, args ...string,
+) (code int, out, notes string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "cloud.json")
 	f, err := os.Create(file)
@@ -41,18 +43,22 @@ func confFile(t *testing.T, text string) string {
 }
 
 // inPlacement is a nova.conf with PCI devices in placement.
-const inPlacement = "[filter_scheduler]\npci_in_placement = true\n[pci]\nalias = {\"name\": \"nic\", \"resource_class\": \"CUSTOM_NIC\"}\n"
+const inPlacement = "[filter_scheduler]\npci_in_placement = true\n[pci]\n" +
+	"alias = {\"name\": \"nic\", \"resource_class\": \"CUSTOM_NIC\"}\n"
 
-// devices returns records of two hosts with a PCI device each, of which a server on the first one has
-// that of its host.
+// devices returns records of two hosts with a PCI device each, of which a server on the first one
+// has that of its host.
 func devices(traits ...string) *cloud.Cloud {
 	b := cloudtest.New()
 	for _, host := range []string{"cn1", "cn2"} {
 		b.Host(host, "")
 		root := cloudtest.UUID("host " + host)
 		b.Placement.Providers = append(b.Placement.Providers, cloud.Provider{
-			UUID: cloudtest.UUID("nic of " + host), Name: host + "_0000:81:00.0", Parent: root, Root: root, Traits: append([]string{"COMPUTE_MANAGED_PCI_DEVICE"}, traits...),
-			Inventories: map[string]cloud.Inventory{"CUSTOM_NIC": {Total: 1, MinUnit: 1, MaxUnit: 1, StepSize: 1, AllocationRatio: 1}},
+			UUID: cloudtest.UUID("nic of " + host), Name: host + "_0000:81:00.0", Parent: root, Root: root,
+			Traits: append([]string{"COMPUTE_MANAGED_PCI_DEVICE"}, traits...),
+			Inventories: map[string]cloud.Inventory{
+				"CUSTOM_NIC": {Total: 1, MinUnit: 1, MaxUnit: 1, StepSize: 1, AllocationRatio: 1},
+			},
 		})
 	}
 	b.Placement.Classes = append(b.Placement.Classes, "CUSTOM_NIC")
@@ -70,17 +76,21 @@ func devices(traits ...string) *cloud.Cloud {
 func TestDevicesInPlacement(t *testing.T) {
 	conf := confFile(t, inPlacement)
 	c := devices()
-	if code, out, notes := runOn(t, c, NewExplain, "--server", "web", "--nova-config", conf); code != cli.ExitOK || !strings.Contains(out, "CUSTOM_NIC") {
+	if code, out, notes := runOn(t, c, NewExplain, "--server", "web", "--nova-config", conf); code != cli.ExitOK ||
+		!strings.Contains(out, "CUSTOM_NIC") {
 		t.Errorf("explain: %d\n%s%s", code, out, notes)
 	}
 	if _, out, _ := runOn(t, c, NewExplain, "--server", "web"); strings.Contains(out, "CUSTOM_NIC") {
 		t.Errorf("explain without a nova.conf:\n%s", out)
 	}
 	code, out, notes := runOn(t, c, newCapacityDrain, "cn1", "--nova-config", conf)
-	if code != cli.ExitOK || !strings.Contains(out, "cn2") || !strings.Contains(notes, "cannot migrate live (no HW_PCI_LIVE_MIGRATABLE); migrate them cold: web") {
+	if code != cli.ExitOK || !strings.Contains(out, "cn2") ||
+		!strings.Contains(notes, "cannot migrate live (no HW_PCI_LIVE_MIGRATABLE); migrate them cold: web") {
 		t.Errorf("drain: %d\n%s%s", code, out, notes)
 	}
-	if _, _, notes := runOn(t, devices("HW_PCI_LIVE_MIGRATABLE"), newCapacityDrain, "cn1", "--nova-config", conf); strings.Contains(notes, "cannot migrate live") {
+	if _, _, notes := runOn(t, devices("HW_PCI_LIVE_MIGRATABLE"), newCapacityDrain, "cn1", "--nova-config",
+		conf); strings.Contains(
+		notes, "cannot migrate live") {
 		t.Errorf("drain of devices that migrate live:\n%s", notes)
 	}
 	if code, out, notes := runOn(t, c, NewAudit, "--nova-config", conf); code != cli.ExitOK {
@@ -88,15 +98,18 @@ func TestDevicesInPlacement(t *testing.T) {
 	}
 	delete(c.Placement.Consumers[0].Allocations, cloudtest.UUID("nic of cn1"))
 	cloudtest.Count(c)
-	if code, out, notes := runOn(t, c, NewAudit, "--nova-config", conf); code != cli.ExitFindings || !strings.Contains(out, "flavor-amount-missing") {
+	if code, out, notes := runOn(t, c, NewAudit, "--nova-config", conf); code != cli.ExitFindings ||
+		!strings.Contains(out, "flavor-amount-missing") {
 		t.Errorf("audit of a server without its device: %d\n%s%s", code, out, notes)
 	}
-	if code, out, notes := runOn(t, c, NewHeal, "--force", "--nova-config", conf); code != cli.ExitFindings || !strings.Contains(out, `"CUSTOM_NIC":1`) {
+	if code, out, notes := runOn(t, c, NewHeal, "--force", "--nova-config", conf); code != cli.ExitFindings ||
+		!strings.Contains(out, `"CUSTOM_NIC":1`) {
 		t.Errorf("heal: %d\n%s%s", code, out, notes)
 	}
 	wrong := confFile(t, "[filter_scheduler]\npci_in_placement = true\n[pci]\nalias = {\"name\": \"nic\"}\n")
 	for name, command := range map[string]func(cli.Env) *cobra.Command{"audit": NewAudit, "heal": NewHeal} {
-		if code, _, notes := runOn(t, c, command, "--nova-config", wrong); code != cli.ExitUsage || !strings.Contains(notes, "[pci] alias: the alias") {
+		if code, _, notes := runOn(t, c, command, "--nova-config", wrong); code != cli.ExitUsage ||
+			!strings.Contains(notes, "[pci] alias: the alias") {
 			t.Errorf("%s with an alias that Nova refuses: %d, %s", name, code, notes)
 		}
 	}
@@ -116,7 +129,8 @@ func TestSpentDevicesAreNamed(t *testing.T) {
 		"audit":             func() (int, string, string) { return runOn(t, c, NewAudit) },
 		"capacity headroom": func() (int, string, string) { return runOn(t, c, newCapacityHeadroom, "--server", "web") },
 	} {
-		if code, out, notes := run(); code != cli.ExitOK || !strings.Contains(notes, "until an operator sets reserved to 0: cn2_0000:81:00.0\n") {
+		if code, out, notes := run(); code != cli.ExitOK ||
+			!strings.Contains(notes, "until an operator sets reserved to 0: cn2_0000:81:00.0\n") {
 			t.Errorf("%s: %d\n%s%s", name, code, out, notes)
 		}
 	}

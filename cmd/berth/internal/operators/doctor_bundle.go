@@ -58,7 +58,9 @@ func (x *doctorOptions) scrub(in doctor.Input) {
 	}
 	if c := in.Cloud.Compute; c != nil && x.options.Server != "" {
 		// The server is found by its name once more.
-		named := slices.DeleteFunc(slices.Clone(c.Servers), func(s cloud.Server) bool { return s.UUID != x.options.Server && s.Name != x.options.Server })
+		named := slices.DeleteFunc(slices.Clone(c.Servers), func(s cloud.Server) bool {
+			return s.UUID != x.options.Server && s.Name != x.options.Server
+		})
 		if len(named) == 1 {
 			x.options.Server = named[0].UUID
 		}
@@ -133,7 +135,8 @@ func (x *doctorOptions) bundleFiles(in doctor.Input, report doctor.Report) (file
 	var readme strings.Builder
 	readme.WriteString(bundleReadme)
 	if x.hideNames {
-		readme.WriteString("\nNames of servers, server groups, ports, trunks, networks, policies and aggregates,\nand projects and users, are hashes with a key that was not kept.\n")
+		readme.WriteString("\nNames of servers, server groups, ports, trunks, networks, policies and aggregates,\n" +
+			"and projects and users, are hashes with a key that was not kept.\n")
 	}
 	files[0].Text = []byte(readme.String())
 	return files, err

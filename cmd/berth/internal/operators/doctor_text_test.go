@@ -12,9 +12,12 @@ import (
 // People are shown five or six things of a check, and the next command of each that is not right.
 func TestDoctorText(t *testing.T) {
 	var results doctor.Result
-	results.Check, results.Group, results.Result, results.Means, results.Command = "endpoints", "Services", doctor.Failed, "It fails.", "one"
+	results.Check, results.Group, results.Result, results.Means, results.Command = "endpoints", "Services", doctor.Failed,
+		"It fails.", "one"
 	for i, command := range []string{"one", "two", "two", "", "", "late", "later"} {
-		results.Evidence = append(results.Evidence, doctor.Evidence{Result: doctor.Failed, Text: fmt.Sprint("thing ", i), Command: command})
+		results.Evidence = append(results.Evidence, doctor.Evidence{
+			Result: doctor.Failed, Text: fmt.Sprint("thing ", i), Command: command,
+		})
 	}
 	results.Evidence[4].Result, results.Evidence[4].Command = doctor.OK, "of what is right"
 	head := "Services\n  failed   endpoints              thing 0\n"

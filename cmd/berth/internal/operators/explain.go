@@ -100,7 +100,8 @@ Exit codes:
 	f.StringVar(&x.flavor, "flavor", "", "`FLAVOR`: flavor of a server to be created (name or ID)")
 	x.serverFlags.flags(cmd)
 	cli.Group(cmd, cli.ServerFlags, func(f *pflag.FlagSet) {
-		f.StringArrayVar(&x.hints, "hint", nil, "`KEY=UUID`: scheduler hint: group, same_host or different_host; may be repeated")
+		f.StringArrayVar(&x.hints, "hint", nil,
+			"`KEY=UUID`: scheduler hint: group, same_host or different_host; may be repeated")
 	})
 	f.StringVar(&x.host, "host", "", "`HOST`: host to explain first (name or UUID of its provider)")
 	f.BoolVar(&x.own, "own", false, "say whether some host could serve the request, for users who may not see hosts")
@@ -214,8 +215,9 @@ func (x *explainOptions) run(ctx context.Context, args []string) error {
 	return nil
 }
 
-// queryString returns the query string in what a log has of a request for candidates: its path or URL, maybe between the method and the version of
-// HTTP. Anything else is taken for the query string itself.
+// queryString returns the query string in what a log has of a request for candidates: its path or
+// URL, maybe between the method and the version of HTTP. Anything else is taken for the query
+// string itself.
 func queryString(text string) string {
 	if path, query, ok := strings.Cut(text, "?"); ok && (path == "" || strings.HasSuffix(path, "allocation_candidates")) {
 		text, _, _ = strings.Cut(query, " ")
@@ -250,7 +252,8 @@ func (x *explainOptions) query(ctx context.Context, c *cloud.Cloud) (placement.Q
 	var none *request.NoValidHost
 	switch {
 	case errors.As(err, &none):
-		return placement.Query{}, cli.Fail(cli.ExitFindings, fmt.Errorf("placement is not queried: %s", strings.Join(none.Details, "; ")))
+		return placement.Query{},
+			cli.Fail(cli.ExitFindings, fmt.Errorf("placement is not queried: %s", strings.Join(none.Details, "; ")))
 	case err != nil:
 		return placement.Query{}, cli.Fail(cli.ExitUsage, err)
 	}

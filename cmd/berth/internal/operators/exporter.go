@@ -98,17 +98,24 @@ Exit codes:
 	f := cmd.Flags()
 	f.StringVar(&x.listen, "listen", "127.0.0.1:9779", "`HOST:PORT`: address of /metrics, /healthz and /readyz")
 	f.DurationVar(&x.interval, "interval", time.Minute, "`DURATION`: time between two readings; 30s is 30 seconds")
-	f.Float64Var(&x.rate, "requests-per-second", 100, "`NUMBER`: number of requests per second to the APIs, of all services together; 0 is no bound")
-	f.StringArrayVar(&x.queries, "query", nil, "`NAME=QUERY`: query string of GET /allocation_candidates whose free slots are counted too; may be repeated")
+	f.Float64Var(&x.rate, "requests-per-second", 100,
+		"`NUMBER`: number of requests per second to the APIs, of all services together; 0 is no bound")
+	f.StringArrayVar(&x.queries, "query", nil,
+		"`NAME=QUERY`: query string of GET /allocation_candidates whose free slots are counted too; may be repeated")
 	f.StringArrayVar(&x.flavorPorts, "flavor-ports", nil,
-		"`NAME=SERVER`: flavor and ports of servers whose free slots are counted too, as FLAVOR,NETWORK/POLICY/VNIC,...; without a QoS policy a port has its network's, and its VNIC type is normal; may be repeated")
-	f.IntVar(&x.projects, "projects", 1000, "`NUMBER`: number of projects with metrics at most, those with most servers first; their quotas take a request each, and 0 is none")
+		"`NAME=SERVER`: flavor and ports of servers whose free slots are counted too, as FLAVOR,NETWORK/POLICY/VNIC,...; "+
+			"without a QoS policy a port has its network's, and its VNIC type is normal; may be repeated")
+	f.IntVar(&x.projects, "projects", 1000, "`NUMBER`: number of projects with metrics at most, those with most servers "+
+		"first; their quotas take a request each, and 0 is none")
 	f.BoolVar(&x.metrics.WithoutHosts, "without-hosts", false, "leave out the metrics of single hosts")
 	f.BoolVar(&x.metrics.SlotsByHost, "slots-by-host", false, "add the free slots of each flavor on each host")
-	f.StringSliceVar(&x.compatible, "compatible", nil, "`EXPORTERS`: add metrics with the names of os-capacity or openstack-exporter, for dashboards that exist")
-	f.StringVar(&x.tls.Cert, "tls-cert", "", "`FILE`: certificate to serve with, in PEM format; changed files are read again")
+	f.StringSliceVar(&x.compatible, "compatible", nil,
+		"`EXPORTERS`: add metrics with the names of os-capacity or openstack-exporter, for dashboards that exist")
+	f.StringVar(&x.tls.Cert, "tls-cert", "",
+		"`FILE`: certificate to serve with, in PEM format; changed files are read again")
 	f.StringVar(&x.tls.Key, "tls-key", "", "`FILE`: its private key")
-	f.StringVar(&x.tls.ClientCA, "tls-client-ca", "", "`FILE`: authorities of clients' certificates, which are required then")
+	f.StringVar(&x.tls.ClientCA, "tls-client-ca", "",
+		"`FILE`: authorities of clients' certificates, which are required then")
 	return cmd
 }
 
@@ -172,7 +179,9 @@ func (x *exporterOptions) checkPairs(withoutAPIs bool) error {
 			if fields[0] == "" || len(fields) > 5 {
 				return fmt.Errorf("--flavor-ports %s: the port %q: want NETWORK, NETWORK/POLICY or NETWORK/POLICY/VNIC", name, part)
 			}
-			pair.Ports = append(pair.Ports, metrics.PairedPort{Network: fields[0], Policy: fields[1], VNIC: cmp.Or(fields[2], "normal")})
+			pair.Ports = append(pair.Ports, metrics.PairedPort{
+				Network: fields[0], Policy: fields[1], VNIC: cmp.Or(fields[2], "normal"),
+			})
 		}
 		if name == "" || pair.Flavor == "" || len(pair.Ports) == 0 {
 			return fmt.Errorf("--flavor-ports %q: want a name, a flavor and ports, as gold=m1.large,net0/gold", word)
@@ -277,7 +286,9 @@ func (x *exporterOptions) reader(ctx context.Context, o *exporter.Options) error
 		}
 		c, failed := follower.Read(ctx, r.Cloud.Placement)
 		r.Cloud = c
-		for part, name := range map[cloud.Part]string{cloud.PlacementPart: "placement", cloud.ComputePart: "compute", cloud.NetworkPart: "network"} {
+		for part, name := range map[cloud.Part]string{
+			cloud.PlacementPart: "placement", cloud.ComputePart: "compute", cloud.NetworkPart: "network",
+		} {
 			if parts&part != 0 {
 				r.Failed[name] = failed[part]
 			}
@@ -307,7 +318,8 @@ func (x *exporterOptions) readDatabase(ctx context.Context) exporter.Reading {
 	return exporter.Reading{Cloud: c, Failed: map[string]error{"database": err}, Queries: x.namedQueries}
 }
 
-// addFlavors adds the queries for flavors, without ports and with those of --flavor-ports, where the compute service was read.
+// addFlavors adds the queries for flavors, without ports and with those of --flavor-ports, where
+// the compute service was read.
 func (x *exporterOptions) addFlavors(ctx context.Context, client *cloudapi.Client, r *exporter.Reading) {
 	r.Queries = slices.Clone(x.namedQueries)
 	if r.Cloud.Compute == nil {
@@ -318,7 +330,8 @@ func (x *exporterOptions) addFlavors(ctx context.Context, client *cloudapi.Clien
 		r.Failed["compute"] = fmt.Errorf("the flavors: %w", err)
 		return
 	}
-	pairs, unknown := metrics.PairQueries(r.Cloud, flavors, x.pairs, x.nova.Request, x.nova.ScheduleZone, x.nova.DefaultZone,
+	pairs, unknown := metrics.PairQueries(r.Cloud, flavors, x.pairs, x.nova.Request, x.nova.ScheduleZone,
+		x.nova.DefaultZone,
 		func(network string) ([]string, error) { return client.Segments(ctx, network, "") })
 	r.Queries = append(r.Queries, pairs...)
 	for _, err := range unknown {

@@ -121,8 +121,10 @@ With --nova-exit-codes they are those of nova-manage, see berth help exit-codes.
 	}
 	h.source.flags(cmd)
 	f := cmd.Flags()
-	f.StringSliceVar(&h.only, "only", parts, "`PART`: part to heal, all if none is given: "+strings.Join(healParts, ", ")+"; may be repeated")
-	f.StringSliceVar(&h.codes, "code", nil, "`CODE`: code of findings to fix, also of those that need --delete or --force; may be repeated")
+	f.StringSliceVar(&h.only, "only", parts,
+		"`PART`: part to heal, all if none is given: "+strings.Join(healParts, ", ")+"; may be repeated")
+	f.StringSliceVar(&h.codes, "code", nil,
+		"`CODE`: code of findings to fix, also of those that need --delete or --force; may be repeated")
 	f.StringArrayVar(&h.options.Servers, "server", nil, "`SERVER`: server to heal (name or UUID); may be repeated")
 	f.StringArrayVar(&h.options.Ports, "port", nil, "`PORT`: port to heal (name or UUID); may be repeated")
 	f.StringArrayVar(&h.options.Hosts, "host", nil, "`HOST`: host to heal (name); may be repeated")
@@ -130,7 +132,8 @@ With --nova-exit-codes they are those of nova-manage, see berth help exit-codes.
 	f.BoolVar(&h.options.Force, "force", false, "also replace allocations that differ from the flavor")
 	f.BoolVar(&h.options.SkipPorts, "skip-port-allocations", false, "skip ports without allocations")
 	f.IntVar(&h.options.Max, "max-count", 0, "`N`: number of servers to heal at most, 0 for all")
-	f.StringArrayVar(&h.choices, "provider", nil, "`PORT=PROVIDER`: provider of a port or of a group of a flavor for which there are several (names or UUIDs); may be repeated")
+	f.StringArrayVar(&h.choices, "provider", nil, "`PORT=PROVIDER`: provider of a port or of a group of a flavor for "+
+		"which there are several (names or UUIDs); may be repeated")
 	f.BoolVar(&h.apply, "apply", false, "send the requests")
 	f.BoolVar(&h.yes, "yes", false, "send them without a confirmation")
 	f.StringVar(&h.planFile, "plan", "", "`FILE`: file to write the plan to")
@@ -246,17 +249,21 @@ func (h *healOptions) check() error {
 	}
 	records := h.source.db.Given() || h.source.file != ""
 	switch {
-	case h.nova && !slices.Equal(h.options.Parts, []heal.Part{heal.Allocations}) && !slices.Equal(h.options.Parts, []heal.Part{heal.Aggregates}):
-		return errors.New("--nova-exit-codes is for --only allocations, or for --only aggregates: nova-manage has a command for each of them")
+	case h.nova && !slices.Equal(h.options.Parts, []heal.Part{heal.Allocations}) &&
+		!slices.Equal(h.options.Parts, []heal.Part{heal.Aggregates}):
+		return errors.New("--nova-exit-codes is for --only allocations, or for --only aggregates: nova-manage has a " +
+			"command for each of them")
 	case h.options.Max < 0:
 		return errors.New("--max-count: want a number of servers, or 0 for all")
 	case h.fromPlan != "" && records:
 		return errors.New("--from-plan takes no records: --config, --connection and --from-file are for making a plan")
-	case h.fromPlan != "" && (h.planFile != "" || h.options.Delete || h.options.Force || h.options.SkipPorts || h.options.Max > 0 ||
-		len(h.codes)+len(h.options.Servers)+len(h.options.Ports)+len(h.options.Hosts)+len(h.choices) > 0):
+	case h.fromPlan != "" &&
+		(h.planFile != "" || h.options.Delete || h.options.Force || h.options.SkipPorts || h.options.Max > 0 ||
+			len(h.codes)+len(h.options.Servers)+len(h.options.Ports)+len(h.options.Hosts)+len(h.choices) > 0):
 		return errors.New("--from-plan takes the plan as it is: flags that say what to heal are for making one")
 	case h.apply && records:
-		return errors.New("--apply needs the APIs: write the plan to a file with --plan, and carry it out with --from-plan and --os-cloud")
+		return errors.New("--apply needs the APIs: write the plan to a file with --plan, and carry it out with --from-plan " +
+			"and --os-cloud")
 	case h.yes && !h.apply:
 		return errors.New("--yes is for --apply")
 	}
@@ -276,7 +283,8 @@ func (h *healOptions) plan(ctx context.Context) (*heal.Plan, error) {
 		case err != nil:
 			return nil, h.usage(fmt.Errorf("%s: %w", h.fromPlan, err))
 		case len(h.options.Parts) > 0 && !slices.Equal(plan.Parts, h.options.Parts):
-			return nil, h.usage(fmt.Errorf("%s is a plan of %v; it is carried out without --only, or with these parts", h.fromPlan, plan.Parts))
+			return nil, h.usage(fmt.Errorf("%s is a plan of %v; it is carried out without --only, or with these parts",
+				h.fromPlan, plan.Parts))
 		}
 		return plan, nil
 	}
@@ -293,7 +301,8 @@ func (h *healOptions) plan(ctx context.Context) (*heal.Plan, error) {
 	}
 	// Without its ports the allocation of a server would lack their share.
 	if c.Network == nil && !h.options.SkipPorts && h.includes(heal.Allocations) {
-		err := errors.New("the ports of servers could not be read, without which their allocations are not known; --skip-port-allocations heals what has none")
+		err := errors.New("the ports of servers could not be read, without which their allocations are not known; " +
+			"--skip-port-allocations heals what has none")
 		if h.nova {
 			return nil, cli.Fail(int(heal.NoPorts), err)
 		}
@@ -301,7 +310,8 @@ func (h *healOptions) plan(ctx context.Context) (*heal.Plan, error) {
 	}
 	x := index.New(c)
 	x.PCI = h.settings.Request.PCI
-	if err := checkNames(h.env, x, audit.Options{Servers: h.options.Servers, Ports: h.options.Ports, Hosts: h.options.Hosts}); err != nil {
+	if err := checkNames(h.env, x,
+		audit.Options{Servers: h.options.Servers, Ports: h.options.Ports, Hosts: h.options.Hosts}); err != nil {
 		return nil, h.usage(err)
 	}
 	for port, provider := range h.options.Providers {
@@ -312,14 +322,18 @@ func (h *healOptions) plan(ctx context.Context) (*heal.Plan, error) {
 	return heal.New(x, h.options), nil
 }
 
-// knownProvider returns an error for a pair of --provider whose provider no record has, or that is neither about a port, nor a group of one, nor a group of a flavor.
+// knownProvider returns an error for a pair of --provider whose provider no record has, or that is
+// neither about a port, nor a group of one, nor a group of a flavor.
 func knownProvider(c *cloud.Cloud, owner, provider string) error {
-	if !slices.ContainsFunc(c.Placement.Providers, func(p cloud.Provider) bool { return p.UUID == provider || p.Name == provider }) {
+	if !slices.ContainsFunc(c.Placement.Providers, func(p cloud.Provider) bool {
+		return p.UUID == provider || p.Name == provider
+	}) {
 		return fmt.Errorf("--provider %s=%s: there is no provider with the name or UUID %q", owner, provider, provider)
 	}
 	if c.Network != nil {
 		for _, p := range c.Network.Ports {
-			if p.UUID == owner || p.Name == owner || p.Request != nil && slices.ContainsFunc(p.Request.Groups, func(g cloud.PortGroup) bool { return g.ID == owner }) {
+			if p.UUID == owner || p.Name == owner ||
+				p.Request != nil && slices.ContainsFunc(p.Request.Groups, func(g cloud.PortGroup) bool { return g.ID == owner }) {
 				return nil
 			}
 		}
@@ -335,7 +349,9 @@ func knownProvider(c *cloud.Cloud, owner, provider string) error {
 			}
 		}
 	}
-	return fmt.Errorf("--provider %s=%s: there is no port of a server with the name or UUID %q, and no group of a port or of a flavor", owner, provider, owner)
+	return fmt.Errorf(
+		"--provider %s=%s: there is no port of a server with the name or UUID %q, and no group of a port or of a flavor",
+		owner, provider, owner)
 }
 
 // deviceGroup matches the suffixes of groups that Nova makes of the PCI devices of a flavor.
@@ -385,11 +401,13 @@ func (h *healOptions) carryOut(ctx context.Context, client *cloudapi.Client, pla
 			urls = append(urls, heal.Variable(service)+"="+url)
 		}
 	}
-	fmt.Fprintf(h.env.Stderr, "note: in the commands, %s OS_TOKEN=$(openstack token issue -f value -c id)\n", strings.Join(urls, " "))
+	fmt.Fprintf(h.env.Stderr, "note: in the commands, %s OS_TOKEN=$(openstack token issue -f value -c id)\n",
+		strings.Join(urls, " "))
 	return results
 }
 
-// exit returns the error with the exit code of a run, nil for 0. results are nil when nothing was sent.
+// exit returns the error with the exit code of a run, nil for 0. results are nil when nothing was
+// sent.
 func (h *healOptions) exit(plan *heal.Plan, results []heal.Result) error {
 	counts := map[heal.Outcome]int{}
 	for _, r := range results {
@@ -404,15 +422,18 @@ func (h *healOptions) exit(plan *heal.Plan, results []heal.Result) error {
 	}
 	switch {
 	case counts[heal.NotSent] > 0:
-		return h.failed(fmt.Errorf("interrupted: %d of %s done, %d not sent", done, cli.Count(len(results), "request"), counts[heal.NotSent]))
+		return h.failed(fmt.Errorf("interrupted: %d of %s done, %d not sent", done, cli.Count(len(results), "request"),
+			counts[heal.NotSent]))
 	case h.nova && h.includes(heal.Allocations):
 		return allocationsExit(plan, results, done)
 	case h.nova:
 		return aggregatesExit(h.env.Stderr, plan, results)
 	case results == nil && len(plan.Steps) > 0:
-		return cli.Fail(cli.ExitFindings, fmt.Errorf("there is something to heal: --apply sends %s", cli.Count(len(plan.Steps), "request")))
+		return cli.Fail(cli.ExitFindings,
+			fmt.Errorf("there is something to heal: --apply sends %s", cli.Count(len(plan.Steps), "request")))
 	case done < len(results):
-		return cli.Fail(cli.ExitFindings, fmt.Errorf("not all was healed: %d of %s done", done, cli.Count(len(results), "request")))
+		return cli.Fail(cli.ExitFindings,
+			fmt.Errorf("not all was healed: %d of %s done", done, cli.Count(len(results), "request")))
 	case open > 0:
 		return cli.Fail(cli.ExitFindings, fmt.Errorf("not healed: %s", cli.Count(open, "finding")))
 	case plan.More:
@@ -459,7 +480,9 @@ func healResult(plan *heal.Plan, results []heal.Result) cli.Result {
 				title = "skipped"
 			}
 			fmt.Fprintf(w, "%s\n", title)
-			for _, line := range [][2]string{{"about", strings.Join(subjects(l.About), ", ")}, {"why", l.Why}, {"next", l.Command}} {
+			for _, line := range [][2]string{
+				{"about", strings.Join(subjects(l.About), ", ")}, {"why", l.Why}, {"next", l.Command},
+			} {
 				fmt.Fprintf(w, "  %-9s %s\n", line[0], line[1])
 			}
 			fmt.Fprintln(w)
@@ -472,7 +495,8 @@ func healResult(plan *heal.Plan, results []heal.Result) cli.Result {
 	return r
 }
 
-// writeSteps writes the steps of a plan for people, after it was carried out with the commands that repeat them.
+// writeSteps writes the steps of a plan for people, after it was carried out with the commands that
+// repeat them.
 func writeSteps(w io.Writer, plan *heal.Plan, results []heal.Result) {
 	for i, s := range plan.Steps {
 		fmt.Fprintf(w, "step %d: %s\n", s.ID, audit.Join(s.Codes))

@@ -8,7 +8,8 @@ import (
 	"github.com/berthcloud/berth/ops/heal"
 )
 
-// What became of requests decides about the exit code: the first that was not done, and that the run was interrupted before all else.
+// What became of requests decides about the exit code: the first that was not done, and that the
+// run was interrupted before all else.
 func TestHealExitOfResults(t *testing.T) {
 	plan := &heal.Plan{Steps: []heal.Step{
 		{ID: 1, Request: cloud.Request{Service: heal.Placement}}, {ID: 2, Request: cloud.Request{Service: heal.Network}},
@@ -45,7 +46,8 @@ func TestHealExitOfResults(t *testing.T) {
 		if tc.part != "" {
 			h.options.Parts = []heal.Part{tc.part}
 		}
-		if err := h.exit(plan, []heal.Result{{Step: 1, Outcome: tc.first, Text: "why"}, {Step: 2, Outcome: tc.then, Text: "why"}}); err != nil {
+		if err := h.exit(plan,
+			[]heal.Result{{Step: 1, Outcome: tc.first, Text: "why"}, {Step: 2, Outcome: tc.then, Text: "why"}}); err != nil {
 			code, _ = cli.CodeOf(err)
 		}
 		if code != tc.code {

@@ -88,7 +88,8 @@ func allocationsExit(plan *heal.Plan, results []heal.Result, done int) error {
 	}
 	switch {
 	case results == nil && len(plan.Steps) > 0:
-		return cli.Fail(int(heal.Nothing), fmt.Errorf("nothing was changed: --apply sends %s", cli.Count(len(plan.Steps), "request")))
+		return cli.Fail(int(heal.Nothing),
+			fmt.Errorf("nothing was changed: --apply sends %s", cli.Count(len(plan.Steps), "request")))
 	case done == 0:
 		return cli.Fail(int(heal.Nothing), errors.New("there is nothing to heal"))
 	case plan.More:
@@ -97,8 +98,9 @@ func allocationsExit(plan *heal.Plan, results []heal.Result, done int) error {
 	return nil
 }
 
-// aggregatesExit returns the error with the exit code that nova-manage placement sync_aggregates has
-// for a run, nil for 0. Steps that were not sent are no error of it, and are reported on stderr.
+// aggregatesExit returns the error with the exit code that nova-manage placement sync_aggregates
+// has for a run, nil for 0. Steps that were not sent are no error of it, and are reported on
+// stderr.
 func aggregatesExit(stderr io.Writer, plan *heal.Plan, results []heal.Result) error {
 	for _, r := range results {
 		switch r.Outcome {

@@ -21,7 +21,8 @@ func (a answers) empty() answers {
 	return other
 }
 
-// checkRecords tries the commands that compare and write records, with those that a release answers.
+// checkRecords tries the commands that compare and write records, with those that a release
+// answers.
 func (a answers) checkRecords(t *testing.T) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "cloud.json")
@@ -52,7 +53,9 @@ func (a answers) checkRecords(t *testing.T) {
 		}
 	}
 	_, out, _ := runWith(t, a.empty().serve(t), NewRecords, "import", file, "-f", "value", "-c", "method", "-c", "path")
-	for _, line := range []string{"POST /resource_providers\n", "PUT /allocations/7b6a5c00-0000-4000-8000-000000000020\n"} {
+	for _, line := range []string{
+		"POST /resource_providers\n", "PUT /allocations/7b6a5c00-0000-4000-8000-000000000020\n",
+	} {
 		if !strings.Contains(out, line) {
 			t.Errorf("records import does not print %q:\n%s", line, out)
 		}
@@ -67,10 +70,12 @@ func (a answers) checkWatch(t *testing.T) {
 	environ := a.serve(t)
 	r, stdout := io.Pipe()
 	var notes strings.Builder
-	cmd := NewWatch(cli.Env{Stdin: strings.NewReader(""), Stdout: stdout, Stderr: io.MultiWriter(&notes, afterText{"watching", func() {
-		next := a.without("HW_CPU_X86_AMD_SEV", "cn2")
-		a.instead.Store(&next)
-	}}), Environ: environ})
+	cmd := NewWatch(cli.Env{
+		Stdin: strings.NewReader(""), Stdout: stdout, Stderr: io.MultiWriter(&notes, afterText{"watching", func() {
+			next := a.without("HW_CPU_X86_AMD_SEV", "cn2")
+			a.instead.Store(&next)
+		}}), Environ: environ,
+	})
 	cmd.SetArgs([]string{"--interval", "1s"})
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
 	ctx, cancel := context.WithCancel(t.Context())

@@ -26,5 +26,7 @@ service, which the other commands read with --from-file.`,
 
 // RecordsCommands returns the subcommands.
 func RecordsCommands(env cli.Env) []*cobra.Command {
-	return []*cobra.Command{newRecordsTree(env), newRecordsTop(env), newRecordsDiff(env), newRecordsExport(env), newRecordsImport(env)}
+	return []*cobra.Command{
+		newRecordsTree(env), newRecordsTop(env), newRecordsDiff(env), newRecordsExport(env), newRecordsImport(env),
+	}
 }

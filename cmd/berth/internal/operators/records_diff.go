@@ -104,5 +104,8 @@ var changeColumns = []string{"Change", "What", "Provider", "Consumer", "Subject"
 
 // changeRow is a change in a table with changeColumns.
 func changeRow(c records.Change) []any {
-	return []any{c.Change, c.What, cli.OrNone(c.Provider), cli.OrNone(c.Consumer), cli.OrNone(c.Subject), cli.OrNone(c.Before), cli.OrNone(c.After)}
+	return []any{
+		c.Change, c.What, cli.OrNone(c.Provider), cli.OrNone(c.Consumer), cli.OrNone(c.Subject), cli.OrNone(c.Before),
+		cli.OrNone(c.After),
+	}
 }

@@ -91,7 +91,8 @@ func (o *importOptions) run(ctx context.Context, path string) error {
 		return err
 	}
 	if wrong := restore.Check(file.Placement); len(wrong) > 0 {
-		return cli.Fail(cli.ExitFailure, fmt.Errorf("%s does not agree with itself, and nothing was written:\n  %s", path, strings.Join(firstOf(wrong, 10), "\n  ")))
+		return cli.Fail(cli.ExitFailure, fmt.Errorf("%s does not agree with itself, and nothing was written:\n  %s", path,
+			strings.Join(firstOf(wrong, 10), "\n  ")))
 	}
 	current, err := o.source.read(ctx, o.env, parts)
 	if err != nil {
@@ -99,9 +100,11 @@ func (o *importOptions) run(ctx context.Context, path string) error {
 	}
 	r := importing{Plan: restore.New(file.Placement, current.Placement), target: current.Source}
 	if others := r.Others; !o.merge && (others != (restore.Counts{}) || len(r.Conflicts) > 0) {
-		return cli.Fail(cli.ExitFailure, fmt.Errorf("%s cannot become what the file has: it has %s and %s that the file lacks, and %s of the file could not be written. "+
+		return cli.Fail(cli.ExitFailure, fmt.Errorf("%s cannot become what the file has: it has %s and %s that the file "+
+			"lacks, and %s of the file could not be written. "+
 			"--merge skips that and writes the rest%s",
-			current.Source, cli.Count(others.Providers, "provider"), cli.Count(others.Consumers, "consumer"), cli.Count(len(r.Conflicts), "record"), strings.Join(append([]string{""}, r.skipped(10)...), "\n")))
+			current.Source, cli.Count(others.Providers, "provider"), cli.Count(others.Consumers, "consumer"),
+			cli.Count(len(r.Conflicts), "record"), strings.Join(append([]string{""}, r.skipped(10)...), "\n")))
 	}
 	if o.apply && len(r.Stages) > 0 {
 		if err := o.carryOut(ctx, &r); err != nil {
@@ -160,7 +163,8 @@ func (o *importOptions) carryOut(ctx context.Context, r *importing) error {
 			if errors.Is(err, context.Canceled) {
 				err = errors.New("interrupted")
 			}
-			return cli.Fail(cli.ExitFailure, fmt.Errorf("%w; %d of %d requests were answered: the same command continues", err, done, all))
+			return cli.Fail(cli.ExitFailure,
+				fmt.Errorf("%w; %d of %d requests were answered: the same command continues", err, done, all))
 		}
 	}
 	p.End()
@@ -191,7 +195,8 @@ func (r *importing) result() cli.Result {
 // describe says what the import is about to do, or has done.
 func (r *importing) describe(w io.Writer) error {
 	var lines []string
-	counts := fmt.Sprintf("%d resource classes, %s, %s, %s", r.Creates.Classes, cli.Count(r.Creates.Traits, "trait"), cli.Count(r.Creates.Providers, "provider"), cli.Count(r.Creates.Consumers, "consumer"))
+	counts := fmt.Sprintf("%d resource classes, %s, %s, %s", r.Creates.Classes, cli.Count(r.Creates.Traits, "trait"),
+		cli.Count(r.Creates.Providers, "provider"), cli.Count(r.Creates.Consumers, "consumer"))
 	switch {
 	case len(r.Stages) == 0:
 		lines = append(lines, "nothing to create in "+r.target)

@@ -62,7 +62,10 @@ func (o *treeOptions) run(ctx context.Context, host string) error {
 	if err != nil {
 		return cli.Fail(cli.ExitFailure, fmt.Errorf("%s: %w", c.Source, err))
 	}
-	r := cli.Result{Columns: []string{"Provider", "UUID", "Resource Class", "Total", "Reserved", "Ratio", "Capacity", "Used", "Free"}, Value: providers}
+	r := cli.Result{
+		Columns: []string{"Provider", "UUID", "Resource Class", "Total", "Reserved", "Ratio", "Capacity", "Used", "Free"},
+		Value:   providers,
+	}
 	for _, p := range providers {
 		for _, s := range p.Inventories {
 			r.Rows = append(r.Rows, []any{p.Name, p.UUID, s.Class, s.Total, s.Reserved, s.Ratio, s.Capacity, s.Used, s.Free})

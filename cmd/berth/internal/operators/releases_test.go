@@ -8,8 +8,8 @@ import (
 	"github.com/berthcloud/berth/ops/cloud/cloudtest"
 )
 
-// A server that fits in its zone on no other host is named with the host that it fits on without the
-// zone, where Nova can release it.
+// A server that fits in its zone on no other host is named with the host that it fits on without
+// the zone, where Nova can release it.
 func TestDrainOutOfZones(t *testing.T) {
 	for _, version := range []string{"2.103", "2.104"} {
 		b := cloudtest.New()
@@ -26,7 +26,8 @@ func TestDrainOutOfZones(t *testing.T) {
 		}
 		c.Compute.Version, c.Compute.ZonesKnown = version, true
 		code, out, notes := runOn(t, c, newCapacityDrain, "cn1")
-		named := strings.Contains(notes, "note: web would fit on cn2 if it were released from the zone az1: PUT /servers/"+cloudtest.UUID("server web"))
+		named := strings.Contains(notes,
+			"note: web would fit on cn2 if it were released from the zone az1: PUT /servers/"+cloudtest.UUID("server web"))
 		if code != cli.ExitFindings || named != (version == "2.104") {
 			t.Errorf("with %s: %d\n%s%s", version, code, out, notes)
 		}
@@ -48,7 +49,8 @@ func TestExplainWhatServersKept(t *testing.T) {
 	c := b.Done()
 	c.Compute.Version, c.Compute.ImagesKnown, c.Compute.HintsKnown = "2.100", true, true
 	code, out, notes := runOn(t, c, NewExplain, "--server", "web")
-	if code != cli.ExitFindings || !strings.Contains(out, "COMPUTE_SECURITY_TPM_2_0") || !strings.Contains(notes, "Which traits the image of the server web requires is not among the records") {
+	if code != cli.ExitFindings || !strings.Contains(out, "COMPUTE_SECURITY_TPM_2_0") ||
+		!strings.Contains(notes, "Which traits the image of the server web requires is not among the records") {
 		t.Errorf("explain: %d\n%s%s", code, out, notes)
 	}
 	for i := range c.Compute.Servers {
@@ -56,7 +58,8 @@ func TestExplainWhatServersKept(t *testing.T) {
 			s.ImageProperties = nil
 		}
 	}
-	if code, out, notes = runOn(t, c, NewExplain, "--server", "web"); code != cli.ExitOK || !strings.Contains(out, "is there (hint different_host)") {
+	if code, out, notes = runOn(t, c, NewExplain, "--server", "web"); code != cli.ExitOK ||
+		!strings.Contains(out, "is there (hint different_host)") {
 		t.Errorf("explain without a TPM: %d\n%s%s", code, out, notes)
 	}
 }

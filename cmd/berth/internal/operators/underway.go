@@ -19,7 +19,8 @@ const underwayExitHelp = `Exit codes:
   1  it could not be read; standard error says why
   2  wrong arguments`
 
-// underwayOptions are the flags of the commands that list what is under way in a service of Berth's.
+// underwayOptions are the flags of the commands that list what is under way in a service of
+// Berth's.
 type underwayOptions struct {
 	env    cli.Env
 	source cloudSource
@@ -73,7 +74,8 @@ func (o *underwayOptions) failed(service string, err error) error {
 // print prints the rows, and on standard error whether there are more.
 func (o *underwayOptions) print(r cli.Result, more bool) error {
 	if more {
-		fmt.Fprintf(o.env.Stderr, "note: there is more than the %d oldest; --limit, --min-age and --server select others\n", len(r.Rows))
+		fmt.Fprintf(o.env.Stderr, "note: there is more than the %d oldest; --limit, --min-age and --server select others\n",
+			len(r.Rows))
 	}
 	return o.out.Print(o.env, r)
 }

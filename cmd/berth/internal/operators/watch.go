@@ -75,8 +75,10 @@ Exit codes:
 	f.StringVar(&x.tree, "tree", "", "`HOST`: host to watch (name or UUID of its provider)")
 	f.StringVar(&x.consumer, "consumer", "", "`UUID`: consumer whose allocations are watched, such as a server")
 	f.StringVar(&x.class, "class", "", "`CLASS`: resource class whose inventories and allocations are watched")
-	f.StringVar(&x.since, "since", "", "`ID|DURATION|TIME`: beginning, as the id of an event, 10m, or 2026-01-02T15:04:05 in local time")
-	f.DurationVar(&x.interval, "interval", 5*time.Second, "`DURATION`: time between two readings where there is no stream; 30s is 30 seconds")
+	f.StringVar(&x.since, "since", "",
+		"`ID|DURATION|TIME`: beginning, as the id of an event, 10m, or 2026-01-02T15:04:05 in local time")
+	f.DurationVar(&x.interval, "interval", 5*time.Second,
+		"`DURATION`: time between two readings where there is no stream; 30s is 30 seconds")
 	x.out = cli.AddOutput(cmd)
 	return cmd
 }
@@ -85,7 +87,8 @@ Exit codes:
 func (x *watchOptions) run(ctx context.Context) error {
 	switch {
 	case x.source.ways() > 1:
-		return cli.Fail(cli.ExitUsage, errors.New("one source is watched: --os-cloud and its like, and --config or --connection exclude each other"))
+		return cli.Fail(cli.ExitUsage,
+			errors.New("one source is watched: --os-cloud and its like, and --config or --connection exclude each other"))
 	case x.source.file != "":
 		return cli.Fail(cli.ExitUsage, errors.New("a file does not change: name a cloud or a database"))
 	case x.interval < time.Second:
@@ -99,11 +102,13 @@ func (x *watchOptions) run(ctx context.Context) error {
 	}
 	note := func(text string) { fmt.Fprintf(x.env.Stderr, "note: %s\n", text) }
 	w := changefeed.Watcher{Event: x.printer(), Notice: note}
-	poll := func(what *string, read func(context.Context) (*cloud.Placement, error)) error { // the first reading may name what is read
+	// the first reading may name what is read
+	poll := func(what *string, read func(context.Context) (*cloud.Placement, error)) error {
 		if x.since != "" {
 			note("--since has no effect: what changed before is not known")
 		}
-		note(fmt.Sprintf("%s has no stream of events: it is read each %s; who changed something is not known", *what, x.interval))
+		note(fmt.Sprintf("%s has no stream of events: it is read each %s; who changed something is not known", *what,
+			x.interval))
 		started := false
 		first := func(ctx context.Context) (*cloud.Placement, error) {
 			p, err := read(ctx)
@@ -118,7 +123,8 @@ func (x *watchOptions) run(ctx context.Context) error {
 			fmt.Fprintf(x.env.Stderr, "watching %s\n", *what)
 			return p, nil
 		}
-		return changefeed.Poll(ctx, first, x.interval, changefeed.Filter{Consumer: x.consumer, Class: x.class, Tree: x.tree != ""}, w)
+		return changefeed.Poll(ctx, first, x.interval,
+			changefeed.Filter{Consumer: x.consumer, Class: x.class, Tree: x.tree != ""}, w)
 	}
 	if x.source.db.Given() {
 		database := "a database"
@@ -140,7 +146,9 @@ func (x *watchOptions) run(ctx context.Context) error {
 		return x.ended(err)
 	}
 	query := url.Values{}
-	for name, value := range map[string]string{"tree": x.tree, "consumer": x.consumer, "class": x.class, "since": x.since} {
+	for name, value := range map[string]string{
+		"tree": x.tree, "consumer": x.consumer, "class": x.class, "since": x.since,
+	} {
 		if value != "" {
 			query.Set(name, value)
 		}
@@ -183,9 +191,12 @@ var (
 )
 
 // sinceForms are those of times of --since, in the local time zone where they name none.
-var sinceForms = []string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02T15:04", time.DateTime, "2006-01-02 15:04", time.DateOnly}
+var sinceForms = []string{
+	time.RFC3339, "2006-01-02T15:04:05", "2006-01-02T15:04", time.DateTime, "2006-01-02 15:04", time.DateOnly,
+}
 
-// check refuses wrong values, with which nothing would ever be shown, and makes a time of --since one that the service understands.
+// check refuses wrong values, with which nothing would ever be shown, and makes a time of --since
+// one that the service understands.
 func (x *watchOptions) check() error {
 	switch {
 	case x.consumer != "" && !uuidForm.MatchString(x.consumer):
@@ -204,7 +215,8 @@ func (x *watchOptions) check() error {
 			return nil
 		}
 	}
-	return fmt.Errorf("--since: want an event's id, a duration such as 10m, or a time such as 2026-01-02T15:04:05, not %q", x.since)
+	return fmt.Errorf("--since: want an event's id, a duration such as 10m, or a time such as 2026-01-02T15:04:05, not %q",
+		x.since)
 }
 
 // noteClass says so when the class that is watched does not exist, and is awaited.

@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// Times of --since are local unless they name a zone; ids and durations are the service's to understand.
+// Times of --since are local unless they name a zone; ids and durations are the service's to
+// understand.
 func TestWatchSince(t *testing.T) {
 	local := time.Date(2026, 1, 2, 15, 4, 0, 0, time.Local).UTC().Format(time.RFC3339)
 	for text, want := range map[string]string{
