@@ -50,15 +50,20 @@ func or[T any](v *T, otherwise T) T {
 // plan returns the changes of a hypervisor's tree, and what cannot be changed. What others have in
 // the tree is left alone. Providers are the agent's by name, so that those are removed too that an
 // older release put elsewhere in the tree.
-func (s *agentSync) plan(ctx context.Context, actual providertree.Tree, hypervisor string, desired []providertree.Provider) (plan providertree.Plan, unplanned []*providertree.Failure) {
+func (s *agentSync) plan(
+	ctx context.Context, actual providertree.Tree, hypervisor string, desired []providertree.Provider,
+) (plan providertree.Plan, unplanned []*providertree.Failure) {
 	desired = slices.Clone(desired)
 	for i, want := range desired {
 		cur, _ := actual.Find(want.ID)
-		allocated := slices.DeleteFunc(providertree.RemovedClasses(cur, want), func(class string) bool { return cur.Used[class] == 0 })
+		allocated := slices.DeleteFunc(providertree.RemovedClasses(cur, want), func(class string) bool {
+			return cur.Used[class] == 0
+		})
 		if len(allocated) > 0 {
 			desired[i].Inventories = maps.Clone(cur.Inventories)
 			unplanned = append(unplanned, &providertree.Failure{
-				Name: want.Name, Step: "setting its inventories", Err: fmt.Errorf("%s is allocated and cannot be removed", strings.Join(allocated, ", ")),
+				Name: want.Name, Step: "setting its inventories",
+				Err: fmt.Errorf("%s is allocated and cannot be removed", strings.Join(allocated, ", ")),
 			})
 		}
 	}
@@ -70,7 +75,9 @@ func (s *agentSync) plan(ctx context.Context, actual providertree.Tree, hypervis
 		}
 		shared, err := s.shared(ctx, cur)
 		if err != nil {
-			unplanned = append(unplanned, &providertree.Failure{Name: cur.Name, Step: "reading whether another agent has it", Err: err})
+			unplanned = append(unplanned, &providertree.Failure{
+				Name: cur.Name, Step: "reading whether another agent has it", Err: err,
+			})
 		} else if !shared {
 			plan.RemoveUnused = append(plan.RemoveUnused, cur)
 		}
@@ -86,7 +93,9 @@ func (s *agentSync) isFormer(hypervisor string, cur providertree.Provider) bool 
 	if !ours || name.Driver.Name != s.want.Driver || name.Hypervisor != hypervisor {
 		return false
 	}
-	return !slices.ContainsFunc(s.want.Providers, func(want guarantee.Provider) bool { return want.UUID.String() == string(cur.ID) })
+	return !slices.ContainsFunc(s.want.Providers, func(want guarantee.Provider) bool {
+		return want.UUID.String() == string(cur.ID)
+	})
 }
 
 // shared reports whether another agent has a provider too.

@@ -38,7 +38,8 @@ func (t *Tracker) sync(ctx context.Context, r *Report) network.SyncResult {
 	s.result.State, s.result.Failure = r.State, summary(s.failed)
 	if s.result.Failure != "" {
 		t.placement.forget(r.State.Traits) // one may have been deleted
-		t.opts.Log.Warn("the providers of an agent could not be synced to placement", "agent", string(r.Agent), "error", s.result.Failure)
+		t.opts.Log.Warn("the providers of an agent could not be synced to placement", "agent", string(r.Agent),
+			"error", s.result.Failure)
 	}
 	return s.result
 }
@@ -56,7 +57,8 @@ func (s *agentSync) findRoots(ctx context.Context) (roots map[string]placement.U
 	for _, name := range s.want.Hypervisors() {
 		root, err := s.placement.Named(ctx, name)
 		if errors.Is(err, allocations.ErrNoProvider) {
-			err = errors.New("placement has no resource provider of this name: the compute service has not created it, or uses another name for the host (resource_provider_hypervisors)")
+			err = errors.New("placement has no resource provider of this name: the compute service has not created it, or " +
+				"uses another name for the host (resource_provider_hypervisors)")
 		}
 		if err != nil {
 			s.fail(name, err)
@@ -119,11 +121,13 @@ func (s *agentSync) syncTree(ctx context.Context, hypervisor string, root placem
 		s.fail(f.Name, fmt.Errorf("%s: %w", f.Step, f.Err))
 	}
 	for _, p := range result.Removed {
-		s.opts.Log.Info("a provider that its agent does not report any more was removed", "agent", string(s.agent), "provider", p.Name)
+		s.opts.Log.Info("a provider that its agent does not report any more was removed", "agent", string(s.agent),
+			"provider", p.Name)
 	}
 	for _, p := range result.InUse {
 		s.result.Kept = append(s.result.Kept, p.Name)
-		s.opts.Log.Warn("a provider that its agent does not report any more stays, because it is in use", "agent", string(s.agent), "provider", p.Name)
+		s.opts.Log.Warn("a provider that its agent does not report any more stays, because it is in use",
+			"agent", string(s.agent), "provider", p.Name)
 	}
 	return len(failed)+len(result.InUse) == 0
 }

@@ -95,7 +95,10 @@ func New(opts Options) *Tracker {
 	if opts.Log == nil {
 		opts.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Tracker{opts: opts, placement: &knownTraits{Placement: opts.Placement}, wake: make(chan struct{}, 1), agents: make(map[network.ID]*agent)}
+	return &Tracker{
+		opts: opts, placement: &knownTraits{Placement: opts.Placement}, wake: make(chan struct{}, 1),
+		agents: make(map[network.ID]*agent),
+	}
 }
 
 // Run syncs agents until ctx ends, and returns when all workers have stopped. Syncs that are cut
