@@ -18,6 +18,8 @@ type column[T any] struct {
 	sum rows.Field
 	// time is what finds rows that are older than some moment by this column, empty for nothing.
 	time rows.Field
+	// stamp says that the column is a time.
+	stamp bool
 	// null says that the empty text is NULL.
 	null bool
 	// get returns what is written, set reads it back from the i-th value.
@@ -149,7 +151,7 @@ func pairs[T any](name string, at func(*T) *map[string]string) column[T] {
 // moment is a column of times, to the microsecond; the zero time is NULL.
 func moment[T any](name string, at func(*T) *time.Time, older ...rows.Field) column[T] {
 	c := column[T]{
-		name: name,
+		name: name, stamp: true,
 		get: func(r *T) any {
 			if at(r).IsZero() {
 				return nil

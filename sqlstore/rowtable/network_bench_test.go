@@ -60,6 +60,23 @@ func BenchmarkInsertPort(b *testing.B) {
 	})
 }
 
+// BenchmarkReadPort reads one port with what belongs to it, as each request about a port does.
+func BenchmarkReadPort(b *testing.B) {
+	benchNetwork(b, func(b *testing.B, s network.Store, n *networktest.Net) {
+		networktest.Add(b, s, n.Port("p", 1))
+		b.ReportAllocs()
+		for b.Loop() {
+			err := s.View(context.Background(), func(r network.Reader) error {
+				_, err := network.Ports(r, network.Where(network.ByNetwork, n.Network.ID))
+				return err
+			})
+			if err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
+
 // BenchmarkListPorts reads the 10,000 ports of a network.
 func BenchmarkListPorts(b *testing.B) {
 	const ports = 10_000

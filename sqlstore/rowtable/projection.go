@@ -19,7 +19,7 @@ func project[T, R any](t *table[R], row func(*T) *R, names []string, more ...col
 		at := slices.IndexFunc(t.columns, func(c column[R]) bool { return c.name == name })
 		c := t.columns[at]
 		columns[i] = column[T]{
-			name: c.name, by: c.by, sum: c.sum, time: c.time, null: c.null,
+			name: c.name, by: c.by, sum: c.sum, time: c.time, stamp: c.stamp, null: c.null,
 			get: func(r *T) any { return c.get(row(r)) },
 			set: func(r *T, values *sqlconn.Row, i int) { c.set(row(r), values, i) },
 		}

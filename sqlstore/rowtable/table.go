@@ -51,6 +51,7 @@ type table[T any] struct {
 	key     []column[T]
 
 	selecting, ordering string // SELECT … FROM, ORDER BY
+	selectingTexts      string // selecting with times as text, for Dialect.TimesAsText
 	inserting, updating string
 }
 
@@ -59,9 +60,13 @@ type table[T any] struct {
 func newTable[T any](name string, key []string, lead []column[T], more ...column[T]) *table[T] {
 	t := &table[T]{name: name, columns: slices.Concat(lead, more)}
 	names := make([]string, len(t.columns))
+	values := make([]string, len(t.columns)) // with times as text
 	var sets, keys []string
 	for i, c := range t.columns {
-		names[i] = c.name
+		names[i], values[i] = c.name, c.name
+		if c.stamp {
+			values[i] = "CAST(" + c.name + " AS TEXT)"
+		}
 		if !slices.Contains(key, c.name) {
 			sets = append(sets, c.name+" = ?")
 		}
@@ -74,6 +79,7 @@ func newTable[T any](name string, key []string, lead []column[T], more ...column
 		sets = []string{key[0] + " = " + key[0]}
 	}
 	t.selecting = "\nSELECT\n    " + strings.Join(names, ",\n    ") + "\nFROM " + name
+	t.selectingTexts = "\nSELECT\n    " + strings.Join(values, ",\n    ") + "\nFROM " + name
 	t.ordering = "\nORDER BY " + strings.Join(key, ", ")
 	t.inserting = "\nINSERT INTO " + name + " (" + strings.Join(names, ", ") + ")\nVALUES (" + sqlconn.Marks(len(names)) + ")"
 	t.updating = "\nUPDATE " + name + "\nSET " + strings.Join(sets, ", ") + "\nWHERE " + strings.Join(keys, " AND ")
@@ -98,10 +104,14 @@ func (t *table[T]) read(r *sqlconn.Tx, into any, where []rows.Match) error {
 	if err != nil {
 		return err
 	}
+	selecting := t.selecting
+	if r.Session.Dialect.TimesAsText {
+		selecting = t.selectingTexts
+	}
 	found, parts := *list, 0
 	err = whereEach(conditions, func(where string, args []any) error {
 		parts++
-		return r.Each(func(one *sqlconn.Row) { found = append(found, t.scan(one)) }, t.selecting+where+t.ordering, args...)
+		return r.Each(func(one *sqlconn.Row) { found = append(found, t.scan(one)) }, selecting+where+t.ordering, args...)
 	})
 	if err != nil {
 		return err

@@ -29,6 +29,9 @@ type Dialect struct {
 	Bounded bool
 	// Precision is the precision of times in the database: others are cut to it.
 	Precision time.Duration
+	// TimesAsText says that times are better selected as text, since the driver is slow to read
+	// them.
+	TimesAsText bool
 	// prepared says that statements are prepared once per connection; the
 	// drivers of servers do as well or better without.
 	prepared bool

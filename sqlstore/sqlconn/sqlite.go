@@ -17,9 +17,11 @@ var SQLiteDialect = &Dialect{
 	prepared:  true,
 	Precision: time.Microsecond,
 	FoldLike:  true,
-	Exists:    func(error) bool { return false },
-	Enforce:   "PRAGMA foreign_keys = ON",
-	rebind:    func(query string) string { return query },
+	// The driver tries the layouts that it knows one after the other on a column of times.
+	TimesAsText: true,
+	Exists:      func(error) bool { return false },
+	Enforce:     "PRAGMA foreign_keys = ON",
+	rebind:      func(query string) string { return query },
 	// IMMEDIATE takes the write lock at once: a transaction that reads first
 	// and writes later would find, too late, that another one came between.
 	Begin:     "BEGIN IMMEDIATE",
