@@ -210,7 +210,7 @@ func (u *user) cloud() {
 
 func (u *user) keypairs() {
 	u.t.Helper()
-	made, err := keypairs.Create(u.ctx, u.at("2.94").c, keypairs.CreateOpts{Name: "key"}).Extract()
+	made, err := keypairs.Create(u.ctx, u.at("2.105").c, keypairs.CreateOpts{Name: "key"}).Extract()
 	u.refused("create a keypair at a version there is not", err, 406)
 	if made != nil && made.Name != "" {
 		u.t.Errorf("made %+v", made)

@@ -91,6 +91,7 @@ func join(nodes []*Server) error {
 		n.inStep = synced
 		n.args = append(n.engine.arguments(n.data(), n.ports[clientPort]),
 			"--binlog-format=ROW", "--innodb-autoinc-lock-mode=2",
+			"--log-bin-trust-function-creators=ON", // users may make triggers, as on one server
 			"--wsrep-on=ON", "--wsrep-provider="+library,
 			"--wsrep-cluster-name="+name, "--wsrep-cluster-address=gcomm://"+strings.Join(group, ","),
 			fmt.Sprintf("--wsrep-node-name=node%d", i),
