@@ -46,8 +46,10 @@ const (
 const (
 	readers    = "200 200 404 200 200 404" // an object of a project: others do not know that it exists
 	adminsOnly = "403 403 403 200 200 403"
-	everybody  = "200 200 200 200 200 200"
-	projects   = "200 200 200 200 200 403" // each their own project's list
+	// serviceEvents are services' since Nova 32, with new defaults.
+	serviceEvents = "403 403 403 200 200 200"
+	everybody     = "200 200 200 200 200 200"
+	projects      = "200 200 200 200 200 403" // each their own project's list
 )
 
 // changes are the outcomes of a change of an object, which readers may not make.
@@ -194,7 +196,7 @@ func accesses() []access {
 		{"GET /v2.1/os-migrations", "/v2.1/os-migrations", 0, "", adminsOnly},
 		{
 			"POST /v2.1/os-server-external-events", "/v2.1/os-server-external-events", 0,
-			`{"events": [{"server_uuid": "33333333-0000-4000-8000-000000000001", "name": "network-changed"}]}`, adminsOnly,
+			`{"events": [{"server_uuid": "33333333-0000-4000-8000-000000000001", "name": "network-changed"}]}`, serviceEvents,
 		},
 
 		{"POST /berth/v1/heartbeats", "/berth/v1/heartbeats", 0, `{"host": {"host": "cn1", "version": 66, "node": {"id": "` + node +
@@ -307,12 +309,64 @@ func TestAccessByDeprecatedDefaults(t *testing.T) {
 			if who == "service" && want[i] == "403" && want[2] != "403" {
 				want[i] = want[2] // a project's own lists need no role
 			}
+			if who == "service" && row.want == serviceEvents {
+				want[i] = "403"
+			}
 			if who == "service" && strings.Contains(row.route, "/berth/v1/h") {
 				want[i] = want[3] // the role of hosts before they had one of their own
 			}
 			if got := s.accessed(t, row, who); got != want[i] {
 				t.Errorf("%s %s: %s for %s, want %s", row.route, row.path, got, who, want[i])
 			}
+		}
+	}
+}
+
+// With new defaults, managers of a project move its servers and list their moves, where they neither
+// choose nor see a host; without them they may do what members may.
+func TestManagers(t *testing.T) {
+	const action = "POST /v2.1/servers/{server}/action"
+	for _, row := range []struct {
+		access
+		asAdmin bool
+	}{
+		{access{action, ownServer + "/action", 0, `{"migrate": null}`, ""}, true},
+		{access{action, ownServer + "/action", 0, `{"migrate": {"host": "spare"}}`, ""}, false},
+		{access{action, ownServer + "/action", 0, `{"os-migrateLive": {"host": null, "block_migration": "auto"}}`, ""}, true},
+		{access{action, ownServer + "/action", 0, `{"os-migrateLive": {"host": "spare", "block_migration": "auto"}}`, ""}, false},
+		{access{action, ownServer + "/action", 0, `{"evacuate": {}}`, ""}, false},
+		{access{"DELETE /v2.1/servers/{server}/migrations/{migration}", ownServer + "/migrations/1", 0, "", ""}, true},
+		{access{"GET /v2.1/servers/{server}/migrations", ownServer + "/migrations", 0, "", ""}, true},
+		{access{"GET /v2.1/os-migrations", "/v2.1/os-migrations?project_id=@demo", 80, "", ""}, true},
+		{access{"GET /v2.1/os-migrations", "/v2.1/os-migrations", 80, "", ""}, false},
+	} {
+		for _, newest := range []bool{false, true} {
+			s := newAccessSide(t, policy.Options{EnforceNewDefaults: newest})
+			want := "403"
+			if newest && row.asAdmin {
+				want = s.accessed(t, row.access, "admin")
+			}
+			if got := s.accessed(t, row.access, "manager"); got != want || row.asAdmin && newest && want == "403" {
+				t.Errorf("%s %s, new defaults %t: %s for a manager, want %s", row.path, row.body, newest, got, want)
+			}
+		}
+	}
+}
+
+// A list of moves names their hosts to those only who may see them.
+func TestManagersSeeNoHosts(t *testing.T) {
+	s := newAccessSide(t, policy.Options{EnforceNewDefaults: true})
+	list := access{"GET /v2.1/os-migrations", "/v2.1/os-migrations?project_id=@demo", 80, "", ""}
+	s.accessed(t, list, "admin") // makes the server
+	computetest.Add(t, s.store, &compute.MigrationRow{
+		ID: computetest.ID("move"), Number: 7, Server: "33333333-0000-4000-8000-000000000001", Type: "migration",
+		Status: "confirmed", Source: "cn1", Dest: "spare", Project: nova.Projects()["demo"], User: "member",
+		CreatedAt: time.Now().UTC(), UpdatedAt: time.Now().UTC(),
+	})
+	for who, want := range map[string]string{"admin": `"dest_compute": "spare"`, "manager": `"dest_compute": null`} {
+		status, answer := s.answered(t, list, who)
+		if text := fmt.Sprint(answer); status != http.StatusOK || !strings.Contains(text, want) {
+			t.Errorf("%s gets %d without %s: %s", who, status, want, text)
 		}
 	}
 }

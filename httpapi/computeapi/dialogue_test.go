@@ -45,6 +45,7 @@ func authenticate(r *http.Request) (identity.Caller, error) {
 	who := r.Header.Get("X-Auth-Token")
 	c, ok := map[string]identity.Caller{
 		"admin":   {ProjectID: demo, Roles: []string{"admin", "member", "reader"}},
+		"manager": {ProjectID: demo, Roles: []string{"manager", "member", "reader"}},
 		"member":  {ProjectID: demo, Roles: []string{"member", "reader"}},
 		"reader":  {ProjectID: demo, Roles: []string{"reader"}},
 		"other":   {ProjectID: other, Roles: []string{"member", "reader"}},

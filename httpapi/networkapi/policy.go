@@ -64,9 +64,15 @@ const everybody = "@"
 
 // PolicyDefaults are the rules of the API, for the policy engine.
 func PolicyDefaults() []policy.Rule {
+	newest := make(map[string]string)
+	for check, rules := range newestChecks {
+		for _, rule := range rules {
+			newest[rule] = check
+		}
+	}
 	all := make([]policy.Rule, len(policyRules))
 	for i, r := range policyRules {
-		all[i] = policy.Rule{Name: r.name, Check: r.check}
+		all[i] = policy.Rule{Name: r.name, Check: r.check, Newest: newest[r.name]}
 		if method, path, ok := strings.Cut(r.operation, " "); ok {
 			all[i].Operations = []policy.Operation{{Method: method, Path: path}}
 			all[i].Scopes = []identity.Scope{identity.Project}

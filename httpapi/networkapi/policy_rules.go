@@ -8,6 +8,7 @@ var policyRules = []policyRule{
 	{"owner", "tenant_id:%(tenant_id)s", "", ""},
 	{"admin_or_owner", "rule:context_is_admin or rule:owner", "", ""},
 	{"context_is_advsvc", "role:advsvc", "", ""},
+	{"service_api", "role:service", "", ""},
 	{"admin_or_network_owner", "rule:context_is_admin or tenant_id:%(network:tenant_id)s", "", ""},
 	{"admin_owner_or_network_owner", "rule:owner or rule:admin_or_network_owner", "", ""},
 	{"network_owner", "tenant_id:%(network:tenant_id)s", "", ""},

@@ -38,6 +38,7 @@ const defaultInterval = time.Second
 type Rule struct {
 	Name        string
 	Check       string // in the policy language
+	Newest      string // the check when new defaults are enforced, if a later release changed it
 	Description string
 	Operations  []Operation      // none for a rule that only others use
 	Scopes      []identity.Scope // the scopes that tokens may have; none means any

@@ -197,6 +197,31 @@ func TestLaterFilesOverride(t *testing.T) {
 	check(t, e, member, "c", false)
 }
 
+// A check of a later release takes the place of the default when new defaults are enforced, and an
+// override takes the place of both.
+func TestNewestDefaults(t *testing.T) {
+	rules := []policy.Rule{
+		{
+			Name: "a", Check: "role:admin", Newest: "role:member",
+			Deprecated: &policy.Deprecated{Name: "a", Check: "role:old"},
+		},
+		{Name: "b", Check: "role:member", Newest: "!"},
+	}
+	for _, newOnly := range []bool{false, true} {
+		e := enforcer(t, policy.Options{EnforceNewDefaults: newOnly, Defaults: rules})
+		check(t, e, member, "a", newOnly)
+		check(t, e, member, "b", !newOnly)
+		check(t, e, identity.Caller{Roles: []string{"old"}}, "a", !newOnly)
+	}
+	file := write(t, t.TempDir(), "policy.yaml", "b: '@'\n")
+	e := enforcer(t, policy.Options{File: file, EnforceNewDefaults: true, Defaults: rules})
+	check(t, e, member, "b", true)
+	remote := []policy.Rule{{Name: "a", Check: "@", Newest: "http://x"}}
+	if _, err := policy.New(policy.Options{Defaults: remote}); err == nil {
+		t.Error("a remote check is registered")
+	}
+}
+
 func TestDirectoriesCountWithoutAFile(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "x", "a: '@'\n")

@@ -39,8 +39,9 @@ func (r ruleset) allow(rule string, about evaluation) bool {
 // A registered rule is a default with its check strings compiled.
 type registered struct {
 	Rule
-	check check
-	old   check // of the deprecated rule, nil if there is none
+	check  check
+	newest check // nil if it is check
+	old    check // of the deprecated rule, nil if there is none
 }
 
 // register compiles the defaults. A rule without a name, a duplicate, and one with a remote check
@@ -53,6 +54,10 @@ func register(defaults []Rule) (map[string]*registered, error) {
 		}
 		r := &registered{Rule: d, check: parseText(d.Check)}
 		every := all{r.check}
+		if d.Newest != "" {
+			r.newest = parseText(d.Newest)
+			every = append(every, r.newest)
+		}
 		if d.Deprecated != nil {
 			r.old = parseText(d.Deprecated.Check)
 			every = append(every, r.old)
@@ -70,20 +75,24 @@ func register(defaults []Rule) (map[string]*registered, error) {
 //  1. an override of the rule itself always applies;
 //  2. an override of its deprecated name applies, unless it equals that name's
 //     default, or only refers to the new name;
-//  3. otherwise the new default, or the old one too, until newOnly.
+//  3. otherwise the new default, or the old one too, until newOnly, from when on it is the newest.
 func (r *registered) effective(file map[string]fileRule, newOnly bool) check {
 	if o, ok := file[r.Name]; ok {
 		return o.check
 	}
+	current := r.check
+	if newOnly && r.newest != nil {
+		current = r.newest
+	}
 	if r.old == nil {
-		return r.check
+		return current
 	}
 	if o, ok := file[r.Deprecated.Name]; ok && r.Deprecated.Name != r.Name &&
 		!reflect.DeepEqual(bare(o.check), bare(r.old)) && o.check != check(ruleRef(r.Name)) {
 		return o.check
 	}
 	if newOnly || r.Deprecated.Check == r.Check {
-		return r.check
+		return current
 	}
 	return some{r.check, r.old}
 }

@@ -52,11 +52,19 @@ func listMigrations(q *wire.Request) error {
 	if err := q.Can("os-migrations:index", wire.OwnTarget); err != nil {
 		return err
 	}
+	if project, _ := q.Last("project_id"); project == "" || project != q.Caller.ProjectID {
+		if err := q.Can("os-migrations:index:all_projects", wire.OwnTarget); err != nil {
+			return err
+		}
+	}
+	showsHosts := q.May("os-migrations:index:host", wire.OwnTarget)
 	all, err := migrations(q)
 	if err != nil {
 		return err
 	}
-	answer := view.Object{view.List("migrations", all, func(m servers.Migration) view.Object { return migration(q, m) })}
+	answer := view.Object{view.List("migrations", all, func(m servers.Migration) view.Object {
+		return migration(q, m, showsHosts)
+	})}
 	if n := len(all); n > 0 && q.Minor >= 59 {
 		answer = append(answer, q.NextLink("migrations_links", "os-migrations", n, string(all[n-1].ID))...)
 	}
@@ -92,21 +100,24 @@ func migrations(q *wire.Request) ([]servers.Migration, error) {
 }
 
 // migration is a move of a server. A live one that is in progress can be read by itself.
-func migration(q *wire.Request, m servers.Migration) view.Object {
+func migration(q *wire.Request, m servers.Migration, showsHosts bool) view.Object {
 	number := func(name string, n int64) view.Member {
 		if n == 0 {
 			return view.Null(name)
 		}
 		return view.Int(name, n)
 	}
-	return append(move(q, m), view.Text("instance_uuid", m.Server),
+	return append(move(q, m, showsHosts), view.Text("instance_uuid", m.Server),
 		number("old_instance_type_id", m.OldNumber), number("new_instance_type_id", m.NewNumber)).
 		If(q.Minor >= 23, view.Text("migration_type", m.Type)).
 		If(q.Minor >= 23 && m.MovesLive(), q.Links("servers/"+string(m.Server)+"/migrations", strconv.FormatInt(m.Number, 10)))
 }
 
-// move is what every answer shows of a move.
-func move(q *wire.Request, m servers.Migration) view.Object {
+// move is what every answer shows of a move. Hosts are null to those who may not see them.
+func move(q *wire.Request, m servers.Migration, showsHosts bool) view.Object {
+	if !showsHosts {
+		m.Source, m.SourceNode, m.Dest, m.DestNode, m.DestAddress = "", "", "", "", ""
+	}
 	return view.Object{
 		view.Int("id", m.Number), view.TextOrNull("source_compute", m.Source), view.TextOrNull("source_node", m.SourceNode),
 		view.TextOrNull("dest_compute", m.Dest), view.TextOrNull("dest_node", m.DestNode), view.TextOrNull("dest_host", m.DestAddress),
@@ -127,12 +138,15 @@ func serverMoves(q *wire.Request, rule string) (servers.Server, []servers.Migrat
 }
 
 func listServerMigrations(q *wire.Request) error {
-	_, all, err := serverMoves(q, "servers:migrations:index")
+	s, all, err := serverMoves(q, "servers:migrations:index")
 	if err != nil {
 		return err
 	}
+	showsHosts := q.May("servers:migrations:index:host", wire.OfServer(s))
 	all = slices.DeleteFunc(all, func(m servers.Migration) bool { return !m.MovesLive() })
-	return q.Respond(http.StatusOK, view.Object{view.List("migrations", all, func(m servers.Migration) view.Object { return liveMove(q, m) })})
+	return q.Respond(http.StatusOK, view.Object{view.List("migrations", all, func(m servers.Migration) view.Object {
+		return liveMove(q, m, showsHosts)
+	})})
 }
 
 func showServerMigration(q *wire.Request) error {
@@ -150,13 +164,13 @@ func showServerMigration(q *wire.Request) error {
 	case !all[at].MovesLive():
 		return wire.NotFound("Live migration %s for server %s is not in progress.", number, s.ID)
 	}
-	return q.Respond(http.StatusOK, wire.Single("migration", liveMove(q, all[at])))
+	return q.Respond(http.StatusOK, wire.Single("migration", liveMove(q, all[at], true)))
 }
 
 // liveMove is what is shown of a live migration in progress. No host reports how much of it is
 // copied.
-func liveMove(q *wire.Request, m servers.Migration) view.Object {
-	return append(move(q, m), view.Text("server_uuid", m.Server),
+func liveMove(q *wire.Request, m servers.Migration, showsHosts bool) view.Object {
+	return append(move(q, m, showsHosts), view.Text("server_uuid", m.Server),
 		view.Null("memory_total_bytes"), view.Null("memory_processed_bytes"), view.Null("memory_remaining_bytes"),
 		view.Null("disk_total_bytes"), view.Null("disk_processed_bytes"), view.Null("disk_remaining_bytes"))
 }

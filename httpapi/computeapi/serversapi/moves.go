@@ -63,6 +63,11 @@ func migrateServer(q *wire.Request) error {
 		}
 	}
 	return onServer(q, "os-migrate-server:migrate", func(s servers.Server) error {
+		if host != "" {
+			if err := q.Can("os-migrate-server:migrate:host", wire.OfServer(s)); err != nil {
+				return err
+			}
+		}
 		return q.API.Servers.MigrateServer(q.Context(), q.Author(), s.ID, host)
 	})
 }
@@ -144,6 +149,11 @@ func migrateLive(q *wire.Request) error {
 		return err
 	}
 	return onServer(q, "os-migrate-server:migrate_live", func(s servers.Server) error {
+		if host != "" {
+			if err := q.Can("os-migrate-server:migrate_live:host", wire.OfServer(s)); err != nil {
+				return err
+			}
+		}
 		if forced && host == "" {
 			return noForcedHost()
 		}

@@ -95,6 +95,14 @@ json.dump(rules, sys.stdout)
 // ownRules are the rules that Nova does not have.
 var ownRules = []string{"os_compute_api:berth-hosts:report", "os_compute_api:berth-operations:index"}
 
+// laterRules are the rules that Nova has since 32 (2025.2); Debian's is older.
+var laterRules = []string{
+	"project_manager_api", "project_manager_or_admin", "service_api", "service_or_admin",
+	"os_compute_api:os-migrate-server:migrate_live:host", "os_compute_api:os-migrate-server:migrate:host",
+	"os_compute_api:os-migrations:index:all_projects", "os_compute_api:os-migrations:index:host",
+	"os_compute_api:servers:migrations:index:host",
+}
+
 // asHere is how what Nova says of administrators is said here: docs/api/compute.md.
 var asHere = strings.NewReplacer("is_admin:True", "role:admin")
 
@@ -110,7 +118,7 @@ func TestPolicyDefaultsAreNovas(t *testing.T) {
 	novatest.Run(t, novaRules, nil, &theirs)
 	for _, r := range PolicyDefaults() {
 		want, ok := theirs[r.Name]
-		if slices.Contains(ownRules, r.Name) {
+		if slices.Contains(ownRules, r.Name) || !ok && slices.Contains(laterRules, r.Name) {
 			continue
 		}
 		want.Check = asHere.Replace(want.Check)

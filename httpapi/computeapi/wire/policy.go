@@ -103,7 +103,7 @@ var oldRules = map[string]string{
 func PolicyDefaults() []policy.Rule {
 	all := make([]policy.Rule, len(policyRules))
 	for i, r := range policyRules {
-		all[i] = policy.Rule{Name: r.name, Check: r.check}
+		all[i] = policy.Rule{Name: r.name, Check: r.check, Newest: newestChecks[r.name]}
 		for operation := range strings.SplitSeq(r.operations, ", ") {
 			if method, path, ok := strings.Cut(operation, " "); ok {
 				all[i].Operations = append(all[i].Operations, policy.Operation{Method: method, Path: path})

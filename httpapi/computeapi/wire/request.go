@@ -94,6 +94,9 @@ func (q *Request) Author() compute.Caller {
 	}
 }
 
+// OfServer is the target of what is done to a server.
+func OfServer(s servers.Server) Target { return Target{"project_id": s.Project, "user_id": s.User} }
+
 // ServerInPath is the server that the path names, about which policy must let the
 // caller do something. Those of other projects do not exist but for administrators.
 func (q *Request) ServerInPath(rule string) (servers.Server, error) {
@@ -105,7 +108,7 @@ func (q *Request) ServerInPath(rule string) (servers.Server, error) {
 	if err != nil {
 		return s, err
 	}
-	return s, q.Can(rule, Target{"project_id": s.Project, "user_id": s.User})
+	return s, q.Can(rule, OfServer(s))
 }
 
 // Respond answers with JSON.
