@@ -206,7 +206,8 @@ func (n *Network) resolve() (warnings []string) {
 		warnings = append(warnings, fmt.Sprintf("[DEFAULT] service_plugins: Berth does not have %q", name))
 	}
 	for _, name := range n.ML2.ExtensionDrivers {
-		if oneOf(ExtensionQoS, ExtensionPortSecurity, ExtensionNUMA, ExtensionDeviceProfile)(name) != nil {
+		if oneOf(ExtensionQoS, ExtensionPortSecurity, ExtensionNUMA, ExtensionNUMASocket, ExtensionDeviceProfile,
+			ExtensionTrusted)(name) != nil {
 			warnings = append(warnings, fmt.Sprintf("[ml2] extension_drivers: Berth does not have %q", name))
 		}
 	}

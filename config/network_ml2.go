@@ -75,7 +75,9 @@ const (
 	ExtensionQoS           = "qos"
 	ExtensionPortSecurity  = "port_security"
 	ExtensionNUMA          = "port_numa_affinity_policy"
+	ExtensionNUMASocket    = "port_numa_affinity_policy_socket"
 	ExtensionDeviceProfile = "port_device_profile"
+	ExtensionTrusted       = "port_trusted"
 )
 
 // Extends reports whether an extension driver is enabled: networks and ports have its attributes
@@ -105,7 +107,7 @@ func (m *ML2) settings() []Setting {
 		NewSetting(g, "mechanism_drivers", osloconfig.List(&m.MechanismDrivers).Check(each(checkMechanism)),
 			"Drivers that bind ports, the first that can: openvswitch, sriovnicswitch, ovn. Without any no port is bound."),
 		NewSetting(g, "extension_drivers", osloconfig.List(&m.ExtensionDrivers),
-			"Extensions of networks and ports: port_security, port_numa_affinity_policy, port_device_profile, and qos, which the service plugin needs."),
+			"Extensions of networks and ports: port_security, port_numa_affinity_policy, port_numa_affinity_policy_socket, port_device_profile, port_trusted, and qos, which the service plugin needs."),
 		NewSetting(g, "path_mtu", osloconfig.IntBetween(&m.PathMTU, 0, maxMTU), "Largest packet between hosts, for tunnels, when that is less than global_physnet_mtu; 0: it is not."),
 		NewSetting(g, "physical_network_mtus", osloconfig.List(&m.PhysicalMTUs).Check(checkMTUs), "Largest packets on single physical networks that carry less than global_physnet_mtu, as network:bytes."),
 		NewSetting(g, "external_network_type", osloconfig.String(&m.ExternalType).Check(optional(oneOf(networkTypes...))),

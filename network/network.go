@@ -117,6 +117,7 @@ type PortRow struct {
 	IPAllocation  string // when it gets addresses: allocationImmediate, …
 	NUMAPolicy    string // numa_affinity_policy, "" for none
 	DeviceProfile string // of accelerators, "" for none
+	Trusted       string // whether its virtual function is: "true", "false", or "" for unknown
 }
 
 // The statuses of ports.

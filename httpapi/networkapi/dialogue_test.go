@@ -100,7 +100,9 @@ func (s *side) Reset(t testing.TB) {
 	s.service = service.New(s.store, settings, service.Peers{Placement: s.places, Log: logtest.Logger()})
 	api := newAPI(t, s.service)
 	api.Policy = newPolicy(t, s.rules)
-	api.Without = []string{networkapi.DriverNUMA, networkapi.DriverDeviceProfile} // as the reference is
+	api.Without = []string{
+		networkapi.DriverNUMA, networkapi.DriverNUMASocket, networkapi.DriverDeviceProfile, networkapi.DriverTrusted,
+	} // as the reference is
 	h := handler(api, authenticate)
 	s.network.handler.Store(&h)
 	s.track(s.places)

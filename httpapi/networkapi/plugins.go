@@ -17,13 +17,15 @@ const (
 
 	DriverPortSecurity  = "port_security"
 	DriverNUMA          = "port_numa_affinity_policy"
+	DriverNUMASocket    = "port_numa_affinity_policy_socket" // since Neutron 24 (2024.1)
 	DriverDeviceProfile = "port_device_profile"
+	DriverTrusted       = "port_trusted" // since Neutron 25 (2024.2)
 )
 
 // ServicePlugins and ExtensionDrivers are all that can be off.
 var (
 	ServicePlugins   = []string{PluginQoS, PluginTrunk, PluginSegments}
-	ExtensionDrivers = []string{DriverPortSecurity, DriverNUMA, DriverDeviceProfile}
+	ExtensionDrivers = []string{DriverPortSecurity, DriverNUMA, DriverNUMASocket, DriverDeviceProfile, DriverTrusted}
 )
 
 // pluginPaths are what the paths of a plugin begin with.
@@ -40,7 +42,7 @@ var (
 		"qos_policy_id": PluginQoS, "qos_network_policy_id": PluginQoS, "resource_request": PluginQoS,
 		"trunk_details": PluginTrunk,
 		"l2_adjacency":  PluginSegments, "ip_allocation": PluginSegments, "segment_id": PluginSegments,
-		"port_security_enabled": DriverPortSecurity,
+		"port_security_enabled": DriverPortSecurity, "trusted": DriverTrusted,
 	}
 	shownBy = map[string]string{"numa_affinity_policy": DriverNUMA, "device_profile": DriverDeviceProfile}
 )
@@ -79,6 +81,10 @@ func (e extension) plugin() string {
 		return PluginSegments
 	case e.alias == "port-security":
 		return DriverPortSecurity
+	case e.alias == "port-numa-affinity-policy-socket":
+		return DriverNUMASocket
+	case e.alias == "port-trusted-vif":
+		return DriverTrusted
 	}
 	return ""
 }

@@ -77,6 +77,72 @@ func (c *cloud) checkPlugin(plugin, path, alias string, enabled bool) {
 	}
 }
 
+// A trusted virtual function is an attribute for administrators, which the profile of the binding
+// shows and no change of the profile removes; without the driver there is none.
+func TestTrustedPorts(t *testing.T) {
+	c := newCloud(t)
+	id := c.made("admin", "networks", "network", `{"name": "n", "shared": true}`)["id"].(string)
+	plain := c.made("admin", "ports", "port", `{"network_id": "`+id+`"}`)
+	if v, shown := plain["trusted"]; !shown || v != nil {
+		t.Errorf("a port of which nobody said so is shown as trusted: %v, %t", v, shown)
+	}
+	port := c.made("admin", "ports", "port", `{"network_id": "`+id+`", "trusted": "yes", "binding:profile": {"a": 1}}`)
+	path := "/v2.0/ports/" + port["id"].(string)
+	for _, step := range []struct {
+		body string
+		want []string
+	}{
+		{`{}`, []string{`"trusted": true`, `"binding:profile": {"a": 1, "trusted": true}`}},
+		{`{"binding:profile": {}}`, []string{`"binding:profile": {"trusted": true}`}},
+		{`{"trusted": false}`, []string{`"trusted": false`, `"binding:profile": {"trusted": false}`}},
+		{`{"binding:profile": {"trusted": true}}`, []string{`"binding:profile": {"trusted": false}`}},
+	} {
+		status, answer := c.request("admin", "PUT", path, `{"port": `+step.body+`}`)
+		for _, want := range step.want {
+			if status != http.StatusOK || !strings.Contains(answer, want) {
+				t.Errorf("PUT %s: %d without %s: %s", step.body, status, want, answer)
+			}
+		}
+	}
+	if status, answer := c.request("admin", "PUT", path, `{"port": {"trusted": null}}`); status != http.StatusBadRequest {
+		t.Errorf("trusted: null is answered %d %s", status, answer)
+	}
+	for method, at := range map[string]string{"POST": "/v2.0/ports", "PUT": path} {
+		body := `{"port": {"network_id": "` + id + `", "trusted": true}}`
+		if method == "PUT" {
+			body = `{"port": {"trusted": true}}`
+		}
+		if status, answer := c.request("member", method, at, body); status == http.StatusOK || status == http.StatusCreated {
+			t.Errorf("a member's %s is answered %d %s", method, status, answer)
+		}
+	}
+	c.without([]string{networkapi.DriverTrusted}, func() {
+		if _, answer := c.request("admin", "GET", path, ""); strings.Contains(answer, `"trusted": false`) {
+			t.Errorf("without its driver trusted is shown: %s", answer)
+		}
+		body := `{"port": {"trusted": true}}`
+		if status, answer := c.request("admin", "PUT", path, body); status != http.StatusBadRequest {
+			t.Errorf("without its driver PUT %s is answered %d %s", body, status, answer)
+		}
+	})
+}
+
+// The NUMA policy socket needs the driver of its extension.
+func TestSocketPolicy(t *testing.T) {
+	c := newCloud(t)
+	id := c.made("admin", "networks", "network", `{"name": "n"}`)["id"].(string)
+	body := `{"network_id": "` + id + `", "numa_affinity_policy": "socket"}`
+	if made := c.made("admin", "ports", "port", body); made["numa_affinity_policy"] != "socket" {
+		t.Errorf("the port is %v", made)
+	}
+	c.without([]string{networkapi.DriverNUMASocket}, func() {
+		status, answer := c.request("admin", "POST", "/v2.0/ports", `{"port": `+body+`}`)
+		if status != http.StatusBadRequest || !strings.Contains(answer, "socket is not in valid_values") {
+			t.Errorf("without its driver POST is answered %d %s", status, answer)
+		}
+	})
+}
+
 // Attributes of some drivers are taken without them, and not shown.
 func TestDriversShowTheirAttributes(t *testing.T) {
 	c := newCloud(t)

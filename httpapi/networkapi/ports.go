@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strconv"
 
 	"github.com/berthcloud/berth/guarantee"
 	"github.com/berthcloud/berth/httpapi/pyjson"
@@ -150,9 +151,19 @@ func (a *API) portTable() []portAttribute {
 		portAttribute{Name: "qos_network_policy_id", Show: func(p *P) pyjson.Value { return resource.TextOrNull(p.NetworkPolicy()) }},
 		portAttribute{Name: "resource_request", Show: a.showRequest},
 		portAttribute{
-			Name: "numa_affinity_policy", Use: post | put, Check: resource.Nullable(resource.OneOf("required", "preferred", "legacy")),
+			Name: "numa_affinity_policy", Use: post | put, Check: resource.Nullable(resource.OneOf(a.numaPolicies()...)),
 			Set:  func(s *S, v pyjson.Value) { s.NUMAPolicy = v.Str() },
 			Show: func(p *P) pyjson.Value { return resource.TextOrNull(p.NUMAPolicy) },
+		},
+		portAttribute{
+			Name: "trusted", Use: post | put | guarded, Convert: resource.ToBool,
+			Set: func(s *S, v pyjson.Value) { s.Trusted = strconv.FormatBool(v.Bool()) },
+			Show: func(p *P) pyjson.Value {
+				if p.Trusted == "" {
+					return pyjson.Value{}
+				}
+				return pyjson.Of(p.Trusted == "true")
+			},
 		},
 		portAttribute{
 			Name: "device_profile", Use: post, Check: resource.Nullable(resource.MaxLength(255)),
@@ -164,6 +175,15 @@ func (a *API) portTable() []portAttribute {
 	)
 	all = append(all, stamps[P, S](common)...)
 	return append(all, ownerAttribute("project_id", common, spec))
+}
+
+// numaPolicies are the values of numa_affinity_policy.
+func (a *API) numaPolicies() []string {
+	policies := []string{"required", "preferred", "legacy"}
+	if !slices.Contains(a.Without, DriverNUMASocket) {
+		policies = append(policies, "socket")
+	}
+	return policies
 }
 
 // words is an attribute that is a text.
@@ -195,11 +215,22 @@ func (a *API) bindingTable() []portAttribute {
 		{
 			Name: "binding:profile", Use: post | put | guarded, Convert: smallProfile, Check: resource.Nullable(resource.IsObject),
 			Set:  func(s *S, v pyjson.Value) { s.Profile, s.Rebind = resource.Encode(v), true },
-			Show: func(p *P) pyjson.Value { return resource.Decode(p.Binding.Profile) },
+			Show: a.showProfile,
 		},
 		{Name: "binding:vif_type", Use: filterable, Show: func(p *P) pyjson.Value { return pyjson.Of(p.Binding.VIF) }},
 		{Name: "binding:vif_details", Show: func(p *P) pyjson.Value { return boundDetails(&p.Binding) }},
 	}
+}
+
+// showProfile is the profile of a port's binding, which says whether its virtual function is trusted:
+// Nova reads it there.
+func (a *API) showProfile(p *network.Port) pyjson.Value {
+	profile := resource.Decode(p.Binding.Profile)
+	if p.Trusted == "" || slices.Contains(a.Without, DriverTrusted) {
+		return profile
+	}
+	members := slices.DeleteFunc(slices.Clone(profile.Members()), func(m pyjson.Member) bool { return m.Key == "trusted" })
+	return pyjson.NewObject(append(members, pyjson.M("trusted", p.Trusted == "true"))...)
 }
 
 // onAnyHost reports whether a port has a binding to one of some hosts, active or not.

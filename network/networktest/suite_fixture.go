@@ -69,7 +69,7 @@ func fullFixture() *fixture {
 			Status: network.PortActive, DeviceID: "server", DeviceOwner: "compute:nova", Policy: ID("policy"),
 			PortSecurity: true, AddressPairs: []network.AddressPair{{IP: "192.0.2.0/24", MAC: "fa:16:3e:00:00:02"}},
 			DHCPOptions: []network.DHCPOption{{Name: "mtu", Value: "<9000> & \u2028", IPVersion: 4}}, DNSName: "vm",
-			IPAllocation: "deferred", NUMAPolicy: "socket", DeviceProfile: "smartnic",
+			IPAllocation: "deferred", NUMAPolicy: "socket", DeviceProfile: "smartnic", Trusted: "true",
 		},
 		group: network.SecurityGroupRow{Common: fullCommon("group"), Stateful: true},
 		allow: network.SecurityRuleRow{

@@ -100,6 +100,7 @@ func portTable() *table[network.PortRow] {
 		text("ip_allocation", func(r *T) *string { return &r.IPAllocation }),
 		text("numa_policy", func(r *T) *string { return &r.NUMAPolicy }),
 		text("device_profile", func(r *T) *string { return &r.DeviceProfile }),
+		text("trusted", func(r *T) *string { return &r.Trusted }),
 	)
 }
 

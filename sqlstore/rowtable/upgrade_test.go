@@ -165,7 +165,8 @@ func TestOpenToIsFilled(t *testing.T) {
 		}
 		err = s.OnWriter(func(conn *sql.Conn) error {
 			var all error
-			for _, statement := range append(drop, `ALTER TABLE networks DROP COLUMN open_to`, `ALTER TABLE policies DROP COLUMN open_to`,
+			for _, statement := range append(drop, `ALTER TABLE networks DROP COLUMN open_to`,
+				`ALTER TABLE policies DROP COLUMN open_to`, `ALTER TABLE ports DROP COLUMN trusted`,
 				`UPDATE berth_network SET version = 2`) {
 				_, err := conn.ExecContext(t.Context(), statement)
 				all = errors.Join(all, err)
