@@ -124,8 +124,9 @@ func (m *moveJob) mayForce() error {
 	if !m.Forced || !slices.ContainsFunc(m.ports, func(p compute.Port) bool { return len(p.Allocated()) > 0 }) {
 		return nil
 	}
-	return &compute.Failure{Code: 500, Message: fmt.Sprintf("No valid host was found. Unable to move instance %s to host %s. The instance has complex allocations "+
-		"on the source host so move cannot be forced.", m.subject, m.Host)}
+	return &compute.Failure{Code: 500, Message: fmt.Sprintf(
+		"No valid host was found. Unable to move instance %s to host %s. The instance has complex allocations "+
+			"on the source host so move cannot be forced.", m.subject, m.Host)}
 }
 
 // recordSource reads the server's ports, and stores what it has on the source.
@@ -229,7 +230,8 @@ func (m *moveJob) TakeClaim(ctx context.Context, claim selection.Claim) error {
 		if err := scheduler.CheckHost(c.Tx, *row, claim.Host, m.Forced); err != nil {
 			return err
 		}
-		if m.Devices, err = scheduler.ChooseDevices(c.Tx, row.ID, m.ports, claim.Mappings, claim.Host, claim.Node); err != nil {
+		m.Devices, err = scheduler.ChooseDevices(c.Tx, row.ID, m.ports, claim.Mappings, claim.Host, claim.Node)
+		if err != nil {
 			return err
 		}
 		return c.SetMigration(m.Migration, func(row *compute.MigrationRow) {
@@ -342,10 +344,11 @@ func (m *moveJob) leaveSource(ctx context.Context) (next, error) {
 		if err != nil {
 			return next{}, err
 		}
-		return next{}, m.send(ctx, migration.Source, "compute_resize_instance", func(_ *compute.ServerRow, row *compute.HostedRow) {
-			row.DesiredState, row.Boot = compute.DesiredRetained, ""
-			row.Slots = state.allSlots(row.Slots)
-		})
+		return next{}, m.send(ctx, migration.Source, "compute_resize_instance",
+			func(_ *compute.ServerRow, row *compute.HostedRow) {
+				row.DesiredState, row.Boot = compute.DesiredRetained, ""
+				row.Slots = state.allSlots(row.Slots)
+			})
 	}
 	return m.doneOrUndo(ctx, migration.Source, func(c *Change, row *compute.ServerRow) error {
 		row.Host, row.Node, row.Task, row.Progress = migration.Dest, migration.DestNode, compute.ResizeMigrated, 0
@@ -364,7 +367,9 @@ func (m *moveJob) bindToHost(ctx context.Context) (next, error) {
 	}
 	switch {
 	case err == nil:
-		return next{Change: func(c *Change, row *compute.ServerRow) error { return serverports.RecordPorts(c.Tx, row.ID, m.ports) }}, nil
+		return next{Change: func(c *Change, row *compute.ServerRow) error {
+			return serverports.RecordPorts(c.Tx, row.ID, m.ports)
+		}}, nil
 	case compute.OutcomeUnknown(ctx, err):
 		return next{}, err
 	}
@@ -378,11 +383,12 @@ func (m *moveJob) buildAtDestination(ctx context.Context) (next, error) {
 		return next{}, err
 	}
 	if m.Awaited == "" {
-		return next{}, m.send(ctx, migration.Dest, "compute_finish_resize", func(server *compute.ServerRow, row *compute.HostedRow) {
-			server.Flavor, server.FlavorID, server.Task = m.Flavor, m.FlavorID, compute.ResizeFinish
-			row.DesiredState, row.Boot = source.desiredState(), ""
-			row.Generation++
-		})
+		return next{}, m.send(ctx, migration.Dest, "compute_finish_resize",
+			func(server *compute.ServerRow, row *compute.HostedRow) {
+				server.Flavor, server.FlavorID, server.Task = m.Flavor, m.FlavorID, compute.ResizeFinish
+				row.DesiredState, row.Boot = source.desiredState(), ""
+				row.Generation++
+			})
 	}
 	return m.doneOrUndo(ctx, migration.Dest, func(c *Change, row *compute.ServerRow) error {
 		row.State, row.Task, row.LaunchedAt = compute.Resized, "", c.At
@@ -431,13 +437,16 @@ func (m *moveJob) bindToSource(ctx context.Context) (next, error) {
 		if !ok || p.Host == migration.Source && migration.Source != migration.Dest && !p.Failed() {
 			continue // it is not the server's former one, or was not bound to the destination
 		}
-		b := compute.Binding{Server: m.subject, Owner: serverports.Owner(m.s.rules, zone), Host: migration.Source, Device: f.Device}
+		b := compute.Binding{
+			Server: m.subject, Owner: serverports.Owner(m.s.rules, zone), Host: migration.Source, Device: f.Device,
+		}
 		bound := p
 		if b.Allocation, err = f.serving(p.ResourceRequest); err == nil {
 			bound, err = m.s.bindings.Bind(ctx, p, b)
 		}
 		switch {
-		case compute.OutcomeUnknown(ctx, err), errors.Is(err, compute.ErrRevision), errors.Is(err, compute.ErrPortChanged): // since it was read
+		case compute.OutcomeUnknown(ctx, err), errors.Is(err, compute.ErrRevision), errors.Is(err, compute.ErrPortChanged):
+			// It has changed since it was read.
 			return next{}, err
 		case errors.Is(err, compute.ErrNoPort), compute.Code(err) == "PortInUse":
 		case err != nil:
@@ -461,13 +470,16 @@ func (m *moveJob) returnToSource(ctx context.Context) (next, error) {
 		return next{}, err
 	}
 	if m.Awaited == "" {
-		return next{}, m.send(ctx, migration.Source, m.kind().move.returnEvent, func(server *compute.ServerRow, row *compute.HostedRow) {
-			server.Host, server.Node, server.Flavor, server.FlavorID = migration.Source, migration.SourceNode, source.Flavor, source.FlavorID
-			if row.DesiredState != compute.DesiredRetained && migration.Source == migration.Dest { // it was built with the new flavor
-				row.Generation++
-			}
-			row.DesiredState, row.Boot = source.desiredState(), ""
-		})
+		return next{}, m.send(ctx, migration.Source, m.kind().move.returnEvent,
+			func(server *compute.ServerRow, row *compute.HostedRow) {
+				server.Host, server.Node = migration.Source, migration.SourceNode
+				server.Flavor, server.FlavorID = source.Flavor, source.FlavorID
+				// The guest was built with the new flavor.
+				if row.DesiredState != compute.DesiredRetained && migration.Source == migration.Dest {
+					row.Generation++
+				}
+				row.DesiredState, row.Boot = source.desiredState(), ""
+			})
 	}
 	event, err := m.await(ctx, migration.Source)
 	if err != nil {
@@ -477,7 +489,9 @@ func (m *moveJob) returnToSource(ctx context.Context) (next, error) {
 		if event.Result == compute.EventFailed && event.Details != hostIsDown { // which runs it when it is back
 			m.FinalError = &compute.Failure{Code: 500, Message: event.Details, Details: event.Traceback}
 		}
-		if err := c.setDesiredAt(*row, migration.Source, func(row *compute.HostedRow) { row.Event, row.Slots = "", nil }); err != nil {
+		if err := c.setDesiredAt(*row, migration.Source, func(row *compute.HostedRow) {
+			row.Event, row.Slots = "", nil
+		}); err != nil {
 			return err
 		}
 		return m.endAwaited(c)
@@ -508,10 +522,12 @@ func (m *moveJob) returnAllocations(ctx context.Context) (next, error) {
 	return next{Change: func(c *Change, row *compute.ServerRow) error {
 		for _, p := range m.ports {
 			f, ok := source.port(p.ID)
-			if ok && p.Host == migration.Source && len(f.Amounts) > 0 && len(p.ResourceRequest.Groups) > 0 && p.Allocation.Empty() {
+			if ok && p.Host == migration.Source && len(f.Amounts) > 0 && len(p.ResourceRequest.Groups) > 0 &&
+				p.Allocation.Empty() {
 				m.FinalError = &compute.Failure{
 					Code: 500, Message: "The former host does not have what the ports of the server are guaranteed.",
-					Details: fmt.Sprintf("host %s does not have what port %s requests, which is bound without a guarantee", migration.Source, p.ID),
+					Details: fmt.Sprintf("host %s does not have what port %s requests, which is bound without a guarantee",
+						migration.Source, p.ID),
 				}
 			}
 		}
@@ -536,7 +552,8 @@ func (m *moveJob) unnameGrown(ctx context.Context, host string, source SourceSta
 		if !grown {
 			continue
 		}
-		if _, err := m.s.network.NameProviders(ctx, p.ID, p.Revision, guarantee.ProfileAllocation{}); err != nil && !errors.Is(err, compute.ErrNoPort) {
+		if _, err := m.s.network.NameProviders(ctx, p.ID, p.Revision, guarantee.ProfileAllocation{}); err != nil &&
+			!errors.Is(err, compute.ErrNoPort) {
 			return err
 		}
 	}
@@ -594,7 +611,9 @@ func (m *moveJob) movedBack() effect {
 		if m.FinalError == nil {
 			return c.EndEvents(m.Action, nil)
 		}
-		if err := c.EndEvents(m.Action, &compute.StepError{Text: m.FinalError.Message, Details: m.FinalError.Details}); err != nil {
+		if err := c.EndEvents(m.Action, &compute.StepError{
+			Text: m.FinalError.Message, Details: m.FinalError.Details,
+		}); err != nil {
 			return err
 		}
 		return c.inError(row, *m.FinalError)
@@ -627,7 +646,9 @@ func (m *moveJob) moveConfirmed() effect {
 		if row.Power == compute.ShutDown {
 			row.State = compute.Stopped
 		}
-		if err := c.SetMigration(m.Migration, func(row *compute.MigrationRow) { row.Status = compute.StatusConfirmed }); err != nil {
+		if err := c.SetMigration(m.Migration, func(row *compute.MigrationRow) {
+			row.Status = compute.StatusConfirmed
+		}); err != nil {
 			return err
 		}
 		return c.EndEvents(m.Action, nil)

@@ -31,7 +31,9 @@ func (m *moveJob) keepFromSource(ctx context.Context) (next, error) {
 func (m *moveJob) leaveToSource(ctx context.Context) (next, error) {
 	migration, source, err := m.migration(ctx)
 	return next{Change: func(c *Change, row *compute.ServerRow) error {
-		return c.setDesiredAt(*row, migration.Source, func(hosted *compute.HostedRow) { hosted.DesiredState, hosted.Slots = source.desiredState(), nil })
+		return c.setDesiredAt(*row, migration.Source, func(hosted *compute.HostedRow) {
+			hosted.DesiredState, hosted.Slots = source.desiredState(), nil
+		})
 	}}, err
 }
 
@@ -47,10 +49,11 @@ func (m *moveJob) rebuildAtDestination(ctx context.Context) (next, error) {
 		if err != nil {
 			return next{}, err
 		}
-		return next{}, m.send(ctx, migration.Dest, "compute_rebuild_instance", func(_ *compute.ServerRow, row *compute.HostedRow) {
-			row.DesiredState, row.Boot, row.Bound = compute.DesiredStopped, "", bound
-			row.Generation++
-		})
+		return next{}, m.send(ctx, migration.Dest, "compute_rebuild_instance",
+			func(_ *compute.ServerRow, row *compute.HostedRow) {
+				row.DesiredState, row.Boot, row.Bound = compute.DesiredStopped, "", bound
+				row.Generation++
+			})
 	}
 	return m.doneOrUndo(ctx, migration.Dest, nil)
 }
@@ -63,7 +66,8 @@ func (m *moveJob) runEvacuated(ctx context.Context) (next, error) {
 		return next{}, err
 	}
 	if m.Awaited == "" {
-		return next{}, m.send(ctx, migration.Dest, "compute_start_instance", func(_ *compute.ServerRow, row *compute.HostedRow) { row.DesiredState = compute.DesiredRunning })
+		return next{}, m.send(ctx, migration.Dest, "compute_start_instance",
+			func(_ *compute.ServerRow, row *compute.HostedRow) { row.DesiredState = compute.DesiredRunning })
 	}
 	event, err := m.await(ctx, migration.Dest)
 	if err != nil {
@@ -110,14 +114,17 @@ func (m *moveJob) evacuated() effect {
 		if err := c.setDesired(*row, func(hosted *compute.HostedRow) { hosted.Bound = nil }); err != nil {
 			return err
 		}
-		if err := c.SetMigration(migration.ID, func(row *compute.MigrationRow) { row.Status = compute.StatusDone }); err != nil {
+		if err := c.SetMigration(migration.ID, func(row *compute.MigrationRow) {
+			row.Status = compute.StatusDone
+		}); err != nil {
 			return err
 		}
 		if m.FinalError != nil {
 			if err := c.setDesired(*row, func(hosted *compute.HostedRow) { hosted.Event = "" }); err != nil {
 				return err
 			}
-			return cmp.Or(c.EndEvents(m.Action, &compute.StepError{Text: m.FinalError.Message, Details: m.FinalError.Details}), c.inError(row, *m.FinalError))
+			return cmp.Or(c.EndEvents(m.Action, &compute.StepError{Text: m.FinalError.Message, Details: m.FinalError.Details}),
+				c.inError(row, *m.FinalError))
 		}
 		return c.EndEvents(m.Action, nil)
 	}
@@ -158,7 +165,9 @@ func (s *Service) ReleaseEvacuated(ctx context.Context, host string) error {
 			return err
 		}
 		rows, err := compute.Rows[compute.MigrationRow](r, compute.Where(compute.ByStatus, compute.StatusDone))
-		all = slices.DeleteFunc(rows, func(m compute.MigrationRow) bool { return m.Type != compute.TypeEvacuate || m.Source != host })
+		all = slices.DeleteFunc(rows, func(m compute.MigrationRow) bool {
+			return m.Type != compute.TypeEvacuate || m.Source != host
+		})
 		return err
 	})
 	for _, m := range all {

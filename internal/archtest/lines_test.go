@@ -39,7 +39,6 @@ var unwrappedPackages = []string{
 	"cloudconfig",
 	"cmd/berth",
 	"cmd/berth/internal/operators",
-	"compute/lifecycle",
 	"compute/servers",
 	"config",
 	"conformance",
