@@ -94,7 +94,6 @@ var unwrappedPackages = []string{
 	"ops/cloudapi",
 	"ops/explain",
 	"osloconfig",
-	"placement/providertree",
 	"sqlstore",
 	"sqlstore/engine",
 	"sqlstore/migrations",

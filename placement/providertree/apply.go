@@ -39,9 +39,9 @@ func (f *Failure) Error() string { return f.Name + ": " + f.Step + ": " + f.Err.
 // Unwrap returns the error of the step.
 func (f *Failure) Unwrap() error { return f.Err }
 
-// Apply carries a plan out. Steps that depend on one that failed are left out: what needs a class or
-// trait that could not be created, and what is below or on a provider that could not be. It stops at
-// a conflict, since the rest of the plan may depend on what others have changed.
+// Apply carries a plan out. Steps that depend on one that failed are left out: what needs a class
+// or trait that could not be created, and what is below or on a provider that could not be. It
+// stops at a conflict, since the rest of the plan may depend on what others have changed.
 func Apply(ctx context.Context, p Placement, plan Plan) (result Result) {
 	failed := func(name, step string, err error) (conflict bool) {
 		result.Failed = append(result.Failed, &Failure{name, step, err})

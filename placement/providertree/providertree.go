@@ -99,8 +99,8 @@ type Plan struct {
 
 // Compare returns the changes that make a tree what is desired: providers, parents first, with
 // sorted traits. Providers that are only in the actual tree are left alone, except those to remove.
-// So are the names and parents of those that are in both: see Misplaced. The contents of the desired
-// ones must have been read.
+// So are the names and parents of those that are in both: see Misplaced. The contents of the
+// desired ones must have been read.
 func Compare(actual Tree, desired, remove []Provider) Plan {
 	p := Plan{Remove: remove}
 	for _, want := range desired {

@@ -37,7 +37,9 @@ func (f *fake) Named(context.Context, string) (providertree.Provider, error) {
 	return providertree.Provider{}, errors.New("owners look their roots up")
 }
 
-func (f *fake) Tree(_ context.Context, root placement.UUID, contents func(providertree.Provider) bool) (providertree.Tree, error) {
+func (f *fake) Tree(
+	_ context.Context, root placement.UUID, contents func(providertree.Provider) bool,
+) (providertree.Tree, error) {
 	t := f.tree
 	t.Providers = slices.Clone(t.Providers)
 	for i := range t.Providers {
@@ -81,16 +83,24 @@ func (f *fake) SetTraits(_ context.Context, p providertree.Provider) (int64, err
 }
 
 func has(class string, total int64) map[string]placement.Inventory {
-	return map[string]placement.Inventory{class: {Total: total, MinUnit: 1, MaxUnit: total, StepSize: 1, AllocationRatio: 1}}
+	return map[string]placement.Inventory{class: {
+		Total: total, MinUnit: 1, MaxUnit: total, StepSize: 1, AllocationRatio: 1,
+	}}
 }
 
 // actual is a root with three children, of which "foreign" is not the owner's.
 func actual() providertree.Tree {
 	return providertree.Tree{Providers: []providertree.Provider{
 		{ID: "root", Name: "root", Generation: 10, Inventories: has("VCPU", 8), Traits: []string{"B", "A"}},
-		{ID: "same", Name: "same", Parent: "root", Generation: 20, Inventories: has("CUSTOM_NIC", 2), Traits: []string{"CUSTOM_FAST"}},
+		{
+			ID: "same", Name: "same", Parent: "root", Generation: 20, Inventories: has("CUSTOM_NIC", 2),
+			Traits: []string{"CUSTOM_FAST"},
+		},
 		{ID: "old", Name: "old", Parent: "root", Generation: 30, Inventories: has("CUSTOM_NIC", 1)},
-		{ID: "foreign", Name: "foreign", Parent: "same", Generation: 40, Inventories: has("VGPU", 1), Traits: []string{"CUSTOM_THEIRS"}},
+		{
+			ID: "foreign", Name: "foreign", Parent: "same", Generation: 40, Inventories: has("VGPU", 1),
+			Traits: []string{"CUSTOM_THEIRS"},
+		},
 	}}
 }
 
@@ -124,19 +134,23 @@ func TestSync(t *testing.T) {
 	}{
 		{name: "Steps", want: whole},
 		{
-			name: "OtherStepsAfterAFailure", fail: map[string][]error{inventoriesOfNew: {boom}}, err: "new: setting its inventories: boom",
+			name: "OtherStepsAfterAFailure", fail: map[string][]error{inventoriesOfNew: {boom}},
+			err:  "new: setting its inventories: boom",
 			want: append(removed[:6:6], inventoriesOfNew, "inventories of root at 10", "traits of new at 1: CUSTOM_SLOW"),
 		},
 		{
-			name: "NoStepsWithoutTheProvider", fail: map[string][]error{"create new": {boom}}, err: "new: creating the provider: boom",
+			name: "NoStepsWithoutTheProvider", fail: map[string][]error{"create new": {boom}},
+			err:  "new: creating the provider: boom",
 			want: append(removed[:6:6], "inventories of root at 10"),
 		},
 		{
-			name: "NoInventoriesWithoutTheClass", fail: map[string][]error{"class CUSTOM_NIC": {boom}}, err: "CUSTOM_NIC: creating the resource class: boom",
+			name: "NoInventoriesWithoutTheClass", fail: map[string][]error{"class CUSTOM_NIC": {boom}},
+			err:  "CUSTOM_NIC: creating the resource class: boom",
 			want: append(removed[:6:6], "inventories of root at 10", "traits of new at 1: CUSTOM_SLOW"),
 		},
 		{
-			name: "NoTraitsWithoutTheTrait", fail: map[string][]error{"trait CUSTOM_SLOW": {boom}}, err: "CUSTOM_SLOW: creating the trait: boom",
+			name: "NoTraitsWithoutTheTrait", fail: map[string][]error{"trait CUSTOM_SLOW": {boom}},
+			err:  "CUSTOM_SLOW: creating the trait: boom",
 			want: append(removed[:6:6], inventoriesOfNew, "inventories of root at 10"),
 		},
 		{
@@ -144,20 +158,37 @@ func TestSync(t *testing.T) {
 			err:  "CUSTOM_NIC: creating the resource class: boom\nold: removing it: boom",
 			want: append(removed[:6:6], "inventories of root at 10", "traits of new at 1: CUSTOM_SLOW"),
 		},
-		{name: "AgainAfterAConflict", fail: map[string][]error{"remove old": {allocations.ErrInUse}}, want: append(removed[:6:6], whole...)},
-		{name: "AgainAfterAConflictOfInventories", fail: map[string][]error{inventoriesOfNew: {allocations.ErrGeneration}}, want: append(append(removed[:6:6], inventoriesOfNew), whole...)},
-		{name: "MovedWhenItExists", fail: map[string][]error{"create new": {allocations.ErrGeneration}}, want: append(append(created[:5:5], updateNew), whole...)},
 		{
-			name: "NotMoved", fail: map[string][]error{"create new": {allocations.ErrGeneration}, updateNew: {boom}}, err: "new: creating the provider: boom",
+			name: "AgainAfterAConflict", fail: map[string][]error{"remove old": {allocations.ErrInUse}},
+			want: append(removed[:6:6], whole...),
+		},
+		{
+			name: "AgainAfterAConflictOfInventories", fail: map[string][]error{inventoriesOfNew: {allocations.ErrGeneration}},
+			want: append(append(removed[:6:6], inventoriesOfNew), whole...),
+		},
+		{
+			name: "MovedWhenItExists", fail: map[string][]error{"create new": {allocations.ErrGeneration}},
+			want: append(append(created[:5:5], updateNew), whole...),
+		},
+		{
+			name: "NotMoved", fail: map[string][]error{"create new": {allocations.ErrGeneration}, updateNew: {boom}},
+			err:  "new: creating the provider: boom",
 			want: append(created[:5:5], updateNew, "remove old", "inventories of root at 10"),
 		},
-		{name: "NothingWithoutTheTree", fail: map[string][]error{"read root": {boom}}, err: "reading its tree: boom", want: begin[:1]},
-		{name: "NothingWithoutTheUsage", fail: map[string][]error{"read usage of old": {boom}}, err: "reading what is in use on old: boom", want: begin},
+		{
+			name: "NothingWithoutTheTree", fail: map[string][]error{"read root": {boom}}, err: "reading its tree: boom",
+			want: begin[:1],
+		},
+		{
+			name: "NothingWithoutTheUsage", fail: map[string][]error{"read usage of old": {boom}},
+			err: "reading what is in use on old: boom", want: begin,
+		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			f := &fake{tree: actual(), fail: tc.fail}
 			result, err := providertree.Sync(t.Context(), f, spec(desired))
-			if err = errors.Join(err, result.Err()); tc.err != "" && (err == nil || err.Error() != tc.err) || tc.err == "" && err != nil {
+			if err = errors.Join(err, result.Err()); tc.err != "" && (err == nil || err.Error() != tc.err) ||
+				tc.err == "" && err != nil {
 				t.Errorf("Sync = %v, want %q", err, tc.err)
 			}
 			if diff := cmp.Diff(tc.want, f.calls); diff != "" {
@@ -239,18 +270,22 @@ func TestRemoveUnused(t *testing.T) {
 		}
 		return ids
 	}
-	if !slices.Equal(ids(result.Removed), []placement.UUID{"old"}) || !slices.Equal(ids(result.InUse), []placement.UUID{"same"}) {
+	if !slices.Equal(ids(result.Removed), []placement.UUID{"old"}) ||
+		!slices.Equal(ids(result.InUse), []placement.UUID{"same"}) {
 		t.Errorf("removed %v, in use %v", ids(result.Removed), ids(result.InUse))
 	}
 	const change = "traits of root at 10: A"
-	if diff := cmp.Diff([]string{"read root", "remove same", "remove old", change, "read root", "remove same", change}, f.calls); diff != "" {
+	if diff := cmp.Diff([]string{"read root", "remove same", "remove old", change, "read root", "remove same", change},
+		f.calls); diff != "" {
 		t.Errorf("calls (-want +got):\n%s", diff)
 	}
 }
 
 // A tree that others always change is given up after ten attempts, with the reason.
 func TestSyncGivesUp(t *testing.T) {
-	f := &fake{tree: actual(), fail: map[string][]error{"remove old": slices.Repeat([]error{allocations.ErrGeneration}, 100)}}
+	f := &fake{
+		tree: actual(), fail: map[string][]error{"remove old": slices.Repeat([]error{allocations.ErrGeneration}, 100)},
+	}
 	result, err := providertree.Sync(t.Context(), f, spec(desired))
 	if err != nil || !errors.Is(result.Err(), allocations.ErrGeneration) {
 		t.Errorf("Sync = %v, %v, want %v", result, err, allocations.ErrGeneration)

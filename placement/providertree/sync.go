@@ -75,8 +75,8 @@ type Spec struct {
 }
 
 // Sync makes the tree of a root what its owner plans. The error says why the tree could not be read
-// or planned; steps that failed are in the result, and those that do not depend on them were carried
-// out all the same. Sync may be repeated, and run concurrently.
+// or planned; steps that failed are in the result, and those that do not depend on them were
+// carried out all the same. Sync may be repeated, and run concurrently.
 func Sync(ctx context.Context, p Placement, s Spec) (result Result, err error) {
 	var removed []Provider
 	_ = Retry(func() error {
