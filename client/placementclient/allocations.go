@@ -32,7 +32,9 @@ const unknownType = "unknown"
 // Allocations is allocations.Placement's.
 func (p *Client) Allocations(ctx context.Context, consumer string) (allocations.Consumer, error) {
 	var cur wireAllocations
-	if err := p.call(ctx, typed, client.Request{Method: http.MethodGet, Path: allocationsPath(consumer)}, &cur); err != nil {
+	if err := p.call(ctx, typed, client.Request{
+		Method: http.MethodGet, Path: allocationsPath(consumer),
+	}, &cur); err != nil {
 		return allocations.Consumer{}, err
 	}
 	c := allocations.Consumer{Project: cur.Project, User: cur.User, Generation: cur.Generation}
@@ -73,7 +75,9 @@ func (p *Client) SetManyAllocations(ctx context.Context, consumers map[string]al
 	for id, c := range consumers {
 		body[id] = wireConsumer(c, minor)
 	}
-	return notSet(p.call(ctx, minor, client.Request{Method: http.MethodPost, Path: "/allocations", Body: body, Once: true}, nil))
+	return notSet(p.call(ctx, minor, client.Request{
+		Method: http.MethodPost, Path: "/allocations", Body: body, Once: true,
+	}, nil))
 }
 
 // typedVersion returns the version of a write: the one with types of consumers when it is supported
@@ -87,7 +91,9 @@ func (p *Client) typedVersion(ctx context.Context, c allocations.Consumer) (int,
 }
 
 func wireConsumer(c allocations.Consumer, minor int) wireAllocations {
-	w := wireAllocations{Allocations: make(map[string]wireHolding, len(c.Amounts)), Project: c.Project, User: c.User, Generation: c.Generation}
+	w := wireAllocations{
+		Allocations: make(map[string]wireHolding, len(c.Amounts)), Project: c.Project, User: c.User, Generation: c.Generation,
+	}
 	if minor >= typed {
 		w.Type = c.Type
 	}

@@ -35,7 +35,8 @@ func (c *Compute) Candidates(ctx context.Context, q placement.Query) (selection.
 		return selection.Answer{}, err
 	}
 	if newest < minor {
-		return selection.Answer{}, fault.New(fault.Unsupported, "", "placement has versions up to 1.%d of its API: the server needs 1.%d", newest, minor)
+		return selection.Answer{}, fault.New(fault.Unsupported, "",
+			"placement has versions up to 1.%d of its API: the server needs 1.%d", newest, minor)
 	}
 	var cur wireCandidates
 	path := "/allocation_candidates?" + Parameters(q).Encode()
@@ -56,15 +57,16 @@ func (w *wireExplanation) Valid() bool { return w.Summary != "" }
 func (c *Compute) Explain(ctx context.Context, q placement.Query) (string, error) {
 	q.Limit = 0
 	var cur wireExplanation
-	err := c.call(ctx, anyTrait, client.Request{Method: http.MethodGet, Path: "/berth/v1/explain?" + Parameters(q).Encode()}, &cur)
+	err := c.call(ctx, anyTrait,
+		client.Request{Method: http.MethodGet, Path: "/berth/v1/explain?" + Parameters(q).Encode()}, &cur)
 	if client.Refused(err, http.StatusNotFound) != nil || client.Refused(err, http.StatusMethodNotAllowed) != nil {
 		return "", nil
 	}
 	return cur.Summary, err
 }
 
-// Parameters encodes a query for placement, as GET /allocation_candidates has it. A group_policy is sent only where placement requires
-// one.
+// Parameters encodes a query for placement, as GET /allocation_candidates has it. A group_policy is
+// sent only where placement requires one.
 func Parameters(q placement.Query) url.Values {
 	v := url.Values{}
 	suffixed := 0

@@ -22,8 +22,9 @@ import (
 )
 
 func TestComputePlacementOfBerth(t *testing.T) {
-	testComputePlacement(t, clienttest.NewProxy(t, clienttest.Berth(t)), "no host remains for _PORT: no free capacity for NET_BW_EGR_KILOBIT_PER_SEC:1001; "+
-		"1 host would fit if 1 NET_BW_EGR_KILOBIT_PER_SEC less were requested by group _PORT (1000 instead of 1001)")
+	testComputePlacement(t, clienttest.NewProxy(t, clienttest.Berth(t)),
+		"no host remains for _PORT: no free capacity for NET_BW_EGR_KILOBIT_PER_SEC:1001; "+
+			"1 host would fit if 1 NET_BW_EGR_KILOBIT_PER_SEC less were requested by group _PORT (1000 instead of 1001)")
 }
 
 // TestComputePlacementOfUpstream runs the same test with the distribution's service.
@@ -31,7 +32,8 @@ func TestComputePlacementOfUpstream(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts the distribution's Placement")
 	}
-	testComputePlacement(t, clienttest.NewProxy(t, clienttest.Forward(server.StartUpstream(t, server.Options{}).URL())), "")
+	testComputePlacement(t, clienttest.NewProxy(t, clienttest.Forward(server.StartUpstream(t, server.Options{}).URL())),
+		"")
 }
 
 // testComputePlacement tests the contract of compute.Placement against a service, which explains a
@@ -64,23 +66,31 @@ func testComputePlacement(t *testing.T, service *clienttest.Proxy, explained str
 
 // guaranteed requests bandwidth for a port.
 func guaranteed(kbps int64, traits ...string) placement.Query {
-	g := placement.RequestGroup{Suffix: "_PORT", Resources: []placement.ClassAmount{{Class: guarantee.EgressBandwidth, Amount: kbps}}}
+	g := placement.RequestGroup{
+		Suffix: "_PORT", Resources: []placement.ClassAmount{{Class: guarantee.EgressBandwidth, Amount: kbps}},
+	}
 	for _, t := range traits {
 		g.Required = append(g.Required, strings.Split(t, "|"))
 	}
-	return placement.Query{Groups: []placement.RequestGroup{g}, Limit: 5, SameSubtrees: [][]string{{"_PORT"}}, RootForbidden: []string{"COMPUTE_STATUS_DISABLED"}}
+	return placement.Query{
+		Groups: []placement.RequestGroup{g}, Limit: 5, SameSubtrees: [][]string{{"_PORT"}},
+		RootForbidden: []string{"COMPUTE_STATUS_DISABLED"},
+	}
 }
 
 func testCandidates(t *testing.T, service *clienttest.Proxy, c *placementclient.Compute) {
 	got, err := c.Candidates(t.Context(), guaranteed(600))
 	clienttest.Must(t, "Candidates", err)
 	want := []selection.Candidate{{
-		Amounts: allocations.Amounts{clienttest.DeviceID: {guarantee.EgressBandwidth: 600}}, Mappings: computerequest.Mappings{"_PORT": {clienttest.DeviceID}},
+		Amounts:  allocations.Amounts{clienttest.DeviceID: {guarantee.EgressBandwidth: 600}},
+		Mappings: computerequest.Mappings{"_PORT": {clienttest.DeviceID}},
 	}}
 	if diff := cmp.Diff(want, got.Candidates); diff != "" {
 		t.Errorf("candidates (-want +got):\n%s", diff)
 	}
-	device := selection.Provider{Root: clienttest.RootID, Stocks: map[string]selection.Stock{guarantee.EgressBandwidth: {Capacity: 1000}}}
+	device := selection.Provider{
+		Root: clienttest.RootID, Stocks: map[string]selection.Stock{guarantee.EgressBandwidth: {Capacity: 1000}},
+	}
 	if diff := cmp.Diff(device, got.Providers[clienttest.DeviceID]); diff != "" {
 		t.Errorf("the device (-want +got):\n%s", diff)
 	}
@@ -106,7 +116,8 @@ func testExplain(t *testing.T, service *clienttest.Proxy, c *placementclient.Com
 	if n := clienttest.Count(service.Requests(), "GET /berth/v1/explain?"); n != 1 {
 		t.Errorf("it got %d requests, want one", n)
 	}
-	if _, err := c.Explain(t.Context(), placement.Query{Groups: []placement.RequestGroup{{Suffix: "_A"}}}); (err == nil) != (want == "") {
+	if _, err := c.Explain(t.Context(),
+		placement.Query{Groups: []placement.RequestGroup{{Suffix: "_A"}}}); (err == nil) != (want == "") {
 		t.Errorf("Explain of nothing = %v", err)
 	}
 	defer service.Intercept(nil)
@@ -135,9 +146,11 @@ func testClaims(t *testing.T, _ *clienttest.Proxy, c *placementclient.Compute) {
 	if err != nil || h.Amounts != nil || h.Generation != nil {
 		t.Fatalf("Allocations before = %+v, %v", h, err)
 	}
-	clienttest.WantIs(t, "SetAllocations of too much", c.SetAllocations(ctx, clienttest.ServerID, claimed(1001, nil)), allocations.ErrCapacity)
+	clienttest.WantIs(t, "SetAllocations of too much", c.SetAllocations(ctx, clienttest.ServerID, claimed(1001, nil)),
+		allocations.ErrCapacity)
 	clienttest.Must(t, "SetAllocations", c.SetAllocations(ctx, clienttest.ServerID, claimed(600, nil)))
-	clienttest.WantIs(t, "SetAllocations of a new consumer again", c.SetAllocations(ctx, clienttest.ServerID, claimed(600, nil)), allocations.ErrGeneration)
+	clienttest.WantIs(t, "SetAllocations of a new consumer again",
+		c.SetAllocations(ctx, clienttest.ServerID, claimed(600, nil)), allocations.ErrGeneration)
 	h, err = c.Allocations(ctx, clienttest.ServerID)
 	clienttest.Must(t, "Allocations", err)
 	if diff := cmp.Diff(claimed(600, h.Generation), h); diff != "" || h.Generation == nil {
@@ -145,7 +158,8 @@ func testClaims(t *testing.T, _ *clienttest.Proxy, c *placementclient.Compute) {
 	}
 	old := *h.Generation
 	clienttest.Must(t, "SetAllocations of more", c.SetAllocations(ctx, clienttest.ServerID, claimed(1000, h.Generation)))
-	clienttest.WantIs(t, "SetAllocations with an old generation", c.SetAllocations(ctx, clienttest.ServerID, claimed(1, &old)), allocations.ErrGeneration)
+	clienttest.WantIs(t, "SetAllocations with an old generation",
+		c.SetAllocations(ctx, clienttest.ServerID, claimed(1, &old)), allocations.ErrGeneration)
 	h, err = c.Allocations(ctx, clienttest.ServerID)
 	clienttest.Must(t, "Allocations", err)
 	h.Amounts = nil

@@ -44,7 +44,9 @@ const maxUnit = 2147483647
 
 // Tree is providertree.Placement's. The generations were read before the contents: a concurrent
 // change makes the next write fail.
-func (p *Client) Tree(ctx context.Context, member placement.UUID, contents func(providertree.Provider) bool) (t providertree.Tree, err error) {
+func (p *Client) Tree(
+	ctx context.Context, member placement.UUID, contents func(providertree.Provider) bool,
+) (t providertree.Tree, err error) {
 	if t.Providers, err = p.list(ctx, "in_tree", string(member)); err != nil {
 		return providertree.Tree{}, err
 	}
@@ -97,7 +99,9 @@ func (p *Client) sharedDisk(ctx context.Context, root placement.UUID, tree provi
 		return false, asConcurrentChange(err)
 	}
 	var sharing wireProviders
-	query := url.Values{"member_of": {"in:" + strings.Join(in.Aggregates, ",")}, "required": {placement.SharesViaAggregate}}
+	query := url.Values{
+		"member_of": {"in:" + strings.Join(in.Aggregates, ",")}, "required": {placement.SharesViaAggregate},
+	}
 	if err := p.get(ctx, "/resource_providers?"+query.Encode(), &sharing); err != nil {
 		return false, err
 	}
@@ -154,7 +158,8 @@ func (p *Client) SetInventories(ctx context.Context, want providertree.Provider)
 // SetTraits is providertree.Placement's.
 func (p *Client) SetTraits(ctx context.Context, want providertree.Provider) (int64, error) {
 	var current wireTraits
-	err := p.set(ctx, want.ID, "/traits", wireTraits{&want.Generation, append([]string{}, want.Traits...)}, &current) // never null
+	// The traits are never null.
+	err := p.set(ctx, want.ID, "/traits", wireTraits{&want.Generation, append([]string{}, want.Traits...)}, &current)
 	return or(current.Generation, 0), err
 }
 

@@ -31,14 +31,18 @@ func newHost(t *testing.T) *inventory.Host {
 	id, err := guarantee.ParseUUID(nodeID)
 	clienttest.Must(t, "ParseUUID", err)
 	return &inventory.Host{
-		ID: id, Name: "cn1", VCPU: inventory.Amount{Total: 8, Initial: 4}, MemoryMB: inventory.Amount{Total: 1024, Reserved: 512, Initial: 1},
-		DiskGB: inventory.Amount{Total: 100, Initial: 1},
-		Traits: []string{"COMPUTE_NET_ATTACH_INTERFACE"},
+		ID: id, Name: "cn1", VCPU: inventory.Amount{Total: 8, Initial: 4},
+		MemoryMB: inventory.Amount{Total: 1024, Reserved: 512, Initial: 1},
+		DiskGB:   inventory.Amount{Total: 100, Initial: 1},
+		Traits:   []string{"COMPUTE_NET_ATTACH_INTERFACE"},
 		Devices: []inventory.Device{
 			{Suffix: "0000:81:00.0", Class: "CUSTOM_NIC", Total: 2, Traits: []string{inventory.TraitPCIDevice, "CUSTOM_FAST"}},
 			{Suffix: "pci_0000_84_00_0", Class: "VGPU", Total: 4},
 		},
-		Additional: []inventory.Additional{{ID: inventory.ComputeNode, File: "a.yaml", Inventories: map[string]inventory.Extra{"CUSTOM_LICENSE": {Total: 5}}, Traits: []string{"CUSTOM_GOLD"}}},
+		Additional: []inventory.Additional{{
+			ID: inventory.ComputeNode, File: "a.yaml", Inventories: map[string]inventory.Extra{"CUSTOM_LICENSE": {Total: 5}},
+			Traits: []string{"CUSTOM_GOLD"},
+		}},
 	}
 }
 
@@ -82,7 +86,8 @@ func TestSyncOfAHost(t *testing.T) {
 	sync()
 	root := `cn1 below "" [COMPUTE_NET_ATTACH_INTERFACE COMPUTE_NODE CUSTOM_GOLD] VCPU=8-0*4 MEMORY_MB=1024-512*1`
 	below := ` below "` + nodeID + `" `
-	nic, gpu := "cn1_0000:81:00.0"+below+"[COMPUTE_MANAGED_PCI_DEVICE CUSTOM_FAST] CUSTOM_NIC=2-0*1", "cn1_pci_0000_84_00_0"+below+"[] VGPU=4-0*1"
+	nic, gpu := "cn1_0000:81:00.0"+below+"[COMPUTE_MANAGED_PCI_DEVICE CUSTOM_FAST] CUSTOM_NIC=2-0*1",
+		"cn1_pci_0000_84_00_0"+below+"[] VGPU=4-0*1"
 	cur := tree(root+" DISK_GB=100-0*1 CUSTOM_LICENSE=5-0*1", nic, gpu)
 
 	p.Requests()
@@ -95,14 +100,20 @@ func TestSyncOfAHost(t *testing.T) {
 	send(t, p, "PUT /allocations/"+holderID, `{"allocations": {"`+string(cur.Providers[1].ID)+`": {"resources": {"CUSTOM_NIC": 1}}},
 		"project_id": "p", "user_id": "u", "consumer_generation": null, "consumer_type": "INSTANCE"}`)
 	send(t, p, "POST /resource_providers", `{"name": "pool", "uuid": "`+poolID+`"}`)
-	send(t, p, "PUT /resource_providers/"+poolID+"/inventories", `{"resource_provider_generation": 0, "inventories": {"DISK_GB": {"total": 7}}}`)
-	send(t, p, "PUT /resource_providers/"+poolID+"/traits", `{"resource_provider_generation": 1, "traits": ["MISC_SHARES_VIA_AGGREGATE"]}`)
-	send(t, p, "PUT /resource_providers/"+poolID+"/aggregates", `{"resource_provider_generation": 2, "aggregates": ["`+groupID+`"]}`)
-	send(t, p, "PUT /resource_providers/"+nodeID+"/aggregates", fmt.Sprintf(`{"resource_provider_generation": %d, "aggregates": ["%s"]}`, cur.Providers[0].Generation, groupID))
+	send(t, p, "PUT /resource_providers/"+poolID+"/inventories",
+		`{"resource_provider_generation": 0, "inventories": {"DISK_GB": {"total": 7}}}`)
+	send(t, p, "PUT /resource_providers/"+poolID+"/traits",
+		`{"resource_provider_generation": 1, "traits": ["MISC_SHARES_VIA_AGGREGATE"]}`)
+	send(t, p, "PUT /resource_providers/"+poolID+"/aggregates",
+		`{"resource_provider_generation": 2, "aggregates": ["`+groupID+`"]}`)
+	send(t, p, "PUT /resource_providers/"+nodeID+"/aggregates",
+		fmt.Sprintf(`{"resource_provider_generation": %d, "aggregates": ["%s"]}`, cur.Providers[0].Generation, groupID))
 	h.Devices = nil
-	const kept = "the device of cn1_0000:81:00.0 was removed and has allocations: the provider stays, with everything reserved, until they end"
+	const kept = "the device of cn1_0000:81:00.0 was removed and has allocations: the provider stays, " +
+		"with everything reserved, until they end"
 	sync(kept)
-	nic = strings.Replace(nic, "[COMPUTE_MANAGED_PCI_DEVICE CUSTOM_FAST] CUSTOM_NIC=2-0", "[COMPUTE_MANAGED_PCI_DEVICE CUSTOM_FAST CUSTOM_BERTH_REMOVED] CUSTOM_NIC=2-2", 1)
+	nic = strings.Replace(nic, "[COMPUTE_MANAGED_PCI_DEVICE CUSTOM_FAST] CUSTOM_NIC=2-0",
+		"[COMPUTE_MANAGED_PCI_DEVICE CUSTOM_FAST CUSTOM_BERTH_REMOVED] CUSTOM_NIC=2-2", 1)
 	tree(root+" CUSTOM_LICENSE=5-0*1", nic)
 
 	// A class with allocations is removed: it remains, reserved, until it has none.
@@ -167,7 +178,8 @@ func (v *vgpus) claim() bool {
 	clienttest.Must(v, "Marshal", err)
 	v.number++
 	consumer := fmt.Sprintf("5e57b85f-b017-419a-8745-%012d", v.number)
-	send(v.T, v.p, "PUT /allocations/"+consumer, `{"allocations": `+string(allocations)+`, "project_id": "p", "user_id": "u", "consumer_generation": null, "consumer_type": "INSTANCE"}`)
+	send(v.T, v.p, "PUT /allocations/"+consumer, `{"allocations": `+string(allocations)+
+		`, "project_id": "p", "user_id": "u", "consumer_generation": null, "consumer_type": "INSTANCE"}`)
 	v.claimed = append(v.claimed, consumer)
 	return true
 }
@@ -229,7 +241,8 @@ func TestSyncOfARenamedDeviceAmongClaims(t *testing.T) {
 			for v.claim() {
 			}
 			if len(v.claimed) != 3 {
-				t.Errorf("with %d units allocated before, and another one at request %d, %d were allocated, want 3", before, nth, len(v.claimed))
+				t.Errorf("with %d units allocated before, and another one at request %d, %d were allocated, want 3", before, nth,
+					len(v.claimed))
 			}
 			if n < nth {
 				break
@@ -244,7 +257,9 @@ func send(t *testing.T, p *clienttest.Proxy, call, body string) []byte {
 	method, path, _ := strings.Cut(call, " ")
 	r, err := http.NewRequestWithContext(t.Context(), method, p.URL+path, strings.NewReader(body))
 	clienttest.Must(t, call, err)
-	for name, value := range map[string]string{"X-Auth-Token": client.NoAuth, "OpenStack-API-Version": "placement 1.39", "Content-Type": "application/json"} {
+	for name, value := range map[string]string{
+		"X-Auth-Token": client.NoAuth, "OpenStack-API-Version": "placement 1.39", "Content-Type": "application/json",
+	} {
 		r.Header.Set(name, value)
 	}
 	res, err := http.DefaultClient.Do(r)

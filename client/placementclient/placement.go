@@ -79,7 +79,8 @@ func swap(ctx context.Context, change func() error) error {
 
 // inUse marks a conflict that is not about generations.
 func inUse(err error) error {
-	if r := client.Refused(err, http.StatusConflict); r != nil && !errors.Is(err, allocations.ErrGeneration) && r.Code != codeConcurrent {
+	if r := client.Refused(err, http.StatusConflict); r != nil && !errors.Is(err, allocations.ErrGeneration) &&
+		r.Code != codeConcurrent {
 		return client.Known(r, allocations.ErrInUse)
 	}
 	return err

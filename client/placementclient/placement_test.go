@@ -33,7 +33,8 @@ func TestPlacementOfUpstream(t *testing.T) {
 		p := newPlacement(t, url, func(o *client.Options) { o.Retries = 0 })
 		for range 5 {
 			providertreetest.MakeTree(t, p)
-			clienttest.Must(t, "SetAllocations", p.SetAllocations(t.Context(), clienttest.ServerID, providertreetest.Allocation(1)))
+			clienttest.Must(t, "SetAllocations",
+				p.SetAllocations(t.Context(), clienttest.ServerID, providertreetest.Allocation(1)))
 			providertreetest.Tidy(t, p)
 		}
 	})
@@ -63,7 +64,10 @@ func testPlacement(t *testing.T, service *clienttest.Proxy) {
 func testMadeOnce(t *testing.T, service *clienttest.Proxy, p providertreetest.Placement) {
 	providertreetest.MakeTree(t, p)
 	late := newPlacement(t, service.URL)
-	want := providertree.Provider{ID: clienttest.OtherID, Name: "host one:agent:br-new", Parent: clienttest.AgentID, Inventories: providertreetest.Offering(5)}
+	want := providertree.Provider{
+		ID: clienttest.OtherID, Name: "host one:agent:br-new", Parent: clienttest.AgentID,
+		Inventories: providertreetest.Offering(5),
+	}
 	service.Intercept(func(_ http.ResponseWriter, r *http.Request) bool {
 		if r.Method == http.MethodPost {
 			service.Intercept(nil)
@@ -81,12 +85,16 @@ func testMadeOnce(t *testing.T, service *clienttest.Proxy, p providertreetest.Pl
 // testElsewhere: a provider that is in another tree is moved, with what it has.
 func testElsewhere(t *testing.T, _ *clienttest.Proxy, p providertreetest.Placement) {
 	providertreetest.MakeTree(t, p)
-	other := providertree.Provider{ID: clienttest.OtherID, Name: "other", Inventories: providertreetest.Offering(5), Traits: []string{"CUSTOM_A"}}
+	other := providertree.Provider{
+		ID: clienttest.OtherID, Name: "other", Inventories: providertreetest.Offering(5), Traits: []string{"CUSTOM_A"},
+	}
 	clienttest.Must(t, "Set", providertreetest.Set(t.Context(), p, other))
 	other.Name, other.Parent, other.Traits = "host one:agent:br-new", clienttest.AgentID, nil
-	result, err := providertree.Sync(t.Context(), p, providertree.Spec{Root: clienttest.RootID, Plan: func(actual providertree.Tree) (providertree.Plan, error) {
-		return providertree.Compare(actual, []providertree.Provider{other}, nil), nil
-	}})
+	result, err := providertree.Sync(t.Context(), p, providertree.Spec{
+		Root: clienttest.RootID, Plan: func(actual providertree.Tree) (providertree.Plan, error) {
+			return providertree.Compare(actual, []providertree.Provider{other}, nil), nil
+		},
+	})
 	clienttest.Must(t, "Sync", err)
 	clienttest.Must(t, "Sync", result.Err())
 	tree, err := p.Tree(t.Context(), clienttest.RootID, nil)
@@ -116,7 +124,8 @@ func testUnwritten(t *testing.T, service *clienttest.Proxy, p providertreetest.P
 }
 
 func testPaths(t *testing.T, _ *clienttest.Proxy, p providertreetest.Placement) {
-	clienttest.WantKind(t, "EnsureTrait of a path", p.EnsureTrait(t.Context(), "../resource_classes/CUSTOM_X"), fault.NotFound)
+	clienttest.WantKind(t, "EnsureTrait of a path", p.EnsureTrait(t.Context(), "../resource_classes/CUSTOM_X"),
+		fault.NotFound)
 	clienttest.Must(t, "Remove of a path", p.Remove(t.Context(), "../traits/CUSTOM_A"))
 }
 

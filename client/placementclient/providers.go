@@ -39,7 +39,9 @@ func (p *Client) list(ctx context.Context, filter, value string) ([]providertree
 	}
 	all := make([]providertree.Provider, len(found.Providers))
 	for i, w := range found.Providers {
-		all[i] = providertree.Provider{ID: placement.UUID(w.UUID), Name: w.Name, Parent: placement.UUID(or(w.Parent, "")), Generation: w.Generation}
+		all[i] = providertree.Provider{
+			ID: placement.UUID(w.UUID), Name: w.Name, Parent: placement.UUID(or(w.Parent, "")), Generation: w.Generation,
+		}
 	}
 	return all, nil
 }
@@ -79,12 +81,16 @@ func (p *Client) Update(ctx context.Context, want providertree.Provider) (int64,
 		body.Parent = (*string)(&want.Parent)
 	}
 	var updated wireProvider
-	err := p.call(ctx, reparent, client.Request{Method: http.MethodPut, Path: providerPath(string(want.ID)), Body: body}, &updated)
+	err := p.call(ctx, reparent, client.Request{
+		Method: http.MethodPut, Path: providerPath(string(want.ID)), Body: body,
+	}, &updated)
 	if r := client.Refused(err, http.StatusConflict); r != nil && r.Code == codeConcurrent {
 		return 0, client.Known(r, allocations.ErrGeneration)
 	}
-	if r := client.Refused(err, http.StatusBadRequest); r != nil && strings.Contains(r.Detail, "-parenting a provider is not currently allowed") {
-		return 0, fmt.Errorf("provider %s has another parent, and moving it needs version 1.%d of placement's API, which has 1.%d: %w",
+	if r := client.Refused(err, http.StatusBadRequest); r != nil &&
+		strings.Contains(r.Detail, "-parenting a provider is not currently allowed") {
+		return 0, fmt.Errorf(
+			"provider %s has another parent, and moving it needs version 1.%d of placement's API, which has 1.%d: %w",
 			want.ID, reparent, p.max.Load(), err)
 	}
 	return updated.Generation, asConcurrentChange(err)

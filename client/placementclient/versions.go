@@ -42,8 +42,10 @@ func (p *Client) newest(ctx context.Context) (int, error) {
 	if err != nil {
 		return 0, p.service.Unavailable(err)
 	}
-	if high.Compare(microversion.Version{Major: 1, Minor: oldest}) < 0 || low.Compare(microversion.Version{Major: 1, Minor: reparent}) > 0 {
-		return 0, p.service.Unavailable(fmt.Errorf("it has the versions %s to %s of its API, and one from 1.%d to 1.%d is needed", low, high, oldest, reparent))
+	if high.Compare(microversion.Version{Major: 1, Minor: oldest}) < 0 ||
+		low.Compare(microversion.Version{Major: 1, Minor: reparent}) > 0 {
+		return 0, p.service.Unavailable(fmt.Errorf(
+			"it has the versions %s to %s of its API, and one from 1.%d to 1.%d is needed", low, high, oldest, reparent))
 	}
 	if high.Minor < reparent {
 		p.service.Log().Warn("providers with a wrong parent cannot be moved: placement is too old for that",

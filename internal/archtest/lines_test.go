@@ -35,7 +35,6 @@ var unwrappedPackages = []string{
 	"client/glanceclient",
 	"client/neutronclient",
 	"client/novaclient",
-	"client/placementclient",
 	"cloudconfig",
 	"cmd/berth",
 	"cmd/berth/internal/operators",
