@@ -44,7 +44,9 @@ func (c *Client) SendEvents(ctx context.Context, events []network.ServerEvent) e
 		wire[i] = wireEvent(e)
 	}
 	body := map[string][]wireEvent{"events": wire}
-	err := c.service.Call(ctx, client.Request{Method: http.MethodPost, Path: "/os-server-external-events", Body: body}, nil)
+	err := c.service.Call(ctx, client.Request{
+		Method: http.MethodPost, Path: "/os-server-external-events", Body: body,
+	}, nil)
 	if r := client.Refused(err, http.StatusNotFound); r != nil && r.Code == codeNoServer {
 		return nil
 	}

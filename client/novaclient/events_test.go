@@ -28,10 +28,19 @@ func TestSendEvents(t *testing.T) {
 		{"Some", 207, `{"events": [{"code": 404, "status": "failed"}, {"code": 422}]}`, "", 0},
 		{"None", 404, nobody, "", 0},
 		{"WrongAddress", 404, `404 page not found`, "answered 404", fault.NotFound},
-		{"OtherWrongAddress", 404, `{"message": "x", "code": "404 Not Found", "title": "Not Found"}`, "answered 404", fault.NotFound},
-		{"Bad", 400, `{"badRequest": {"code": 400, "message": "Invalid input for field/attribute events."}}`, "Invalid input for field", fault.Invalid},
+		{
+			"OtherWrongAddress", 404, `{"message": "x", "code": "404 Not Found", "title": "Not Found"}`, "answered 404",
+			fault.NotFound,
+		},
+		{
+			"Bad", 400, `{"badRequest": {"code": 400, "message": "Invalid input for field/attribute events."}}`,
+			"Invalid input for field", fault.Invalid,
+		},
 		{"Forbidden", 403, `{"forbidden": {"code": 403, "message": "no"}}`, "[nova]", fault.Unavailable},
-		{"Broken", 500, `{"computeFault": {"code": 500, "message": "Unexpected API Error."}}`, "computeFault", fault.Unavailable},
+		{
+			"Broken", 500, `{"computeFault": {"code": 500, "message": "Unexpected API Error."}}`, "computeFault",
+			fault.Unavailable,
+		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			service := clienttest.NewProxy(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -50,7 +59,8 @@ func TestSendEvents(t *testing.T) {
 				t.Errorf("SendEvents = %v, want %q", err, tc.want)
 			}
 			want := []clienttest.Request{{Call: "POST /v2.1/os-server-external-events", Token: "admin", Body: `{"events":[` +
-				`{"name":"network-vif-plugged","server_uuid":"` + clienttest.ServerID + `","tag":"` + clienttest.OtherID + `","status":"completed"},` +
+				`{"name":"network-vif-plugged","server_uuid":"` + clienttest.ServerID + `","tag":"` + clienttest.OtherID +
+				`","status":"completed"},` +
 				`{"name":"network-changed","server_uuid":"` + clienttest.ServerID + `"}]}`}}
 			if diff := cmp.Diff(want, service.Requests()); diff != "" {
 				t.Errorf("requests (-want +got):\n%s", diff)

@@ -34,7 +34,6 @@ var unwrappedPackages = []string{
 	"client/clienttest",
 	"client/glanceclient",
 	"client/neutronclient",
-	"client/novaclient",
 	"cloudconfig",
 	"cmd/berth",
 	"cmd/berth/internal/operators",
