@@ -120,7 +120,8 @@ func TestTokensStayWithTheService(t *testing.T) {
 			case redirected:
 				http.Redirect(w, r, stranger.URL+r.URL.Path, http.StatusTemporaryRedirect)
 			case "/":
-				fmt.Fprintf(w, `{"versions": [{"id": "v1.0", "min_version": "1.0", "max_version": "1.39", "links": [{"rel": "self", "href": %q}]}]}`, stranger.URL)
+				fmt.Fprintf(w, `{"versions": [{"id": "v1.0", "min_version": "1.0", "max_version": "1.39", `+
+					`"links": [{"rel": "self", "href": %q}]}]}`, stranger.URL)
 			default:
 				return false
 			}

@@ -101,7 +101,8 @@ const NoAuth = "admin"
 // changes, NoAuth as a rule.
 func Fixed(endpoint, token string) (Access, error) {
 	if !isURL(endpoint) {
-		return nil, errors.New("endpoint_override: want a URL that begins with http:// or https://, without user and password")
+		return nil, errors.New("endpoint_override: want a URL that begins with http:// or https://, " +
+			"without user and password")
 	}
 	return fixed{strings.TrimRight(endpoint, "/"), token}, nil
 }

@@ -91,7 +91,8 @@ func (r *Refusal) Unwrap() error {
 	case s == http.StatusUnauthorized, s == http.StatusForbidden, s >= 500:
 		return isUnavailable(r.Service, r.Code)
 	}
-	return fault.New(kind, r.Code, "The %s service refused the request: %s", r.Service, cmp.Or(r.Detail, http.StatusText(r.Status)))
+	return fault.New(kind, r.Code, "The %s service refused the request: %s", r.Service,
+		cmp.Or(r.Detail, http.StatusText(r.Status)))
 }
 
 // refusal converts an answer without success. One that cannot be parsed is not the service's, and

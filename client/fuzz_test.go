@@ -20,9 +20,12 @@ import (
 // FuzzAnswers has a service return arbitrary answers: nothing panics, and errors are single
 // printable lines.
 func FuzzAnswers(f *testing.F) {
-	f.Add(200, `{"versions": [{"min_version": "1.0", "max_version": "1.39"}], "resource_providers": [{"uuid": "u", "name": "n"}]}`)
-	f.Add(200, `{"versions": [{"min_version": "1.0", "max_version": "1.39"}], "resource_provider_generation": 1, "traits": [], "inventories": {"VCPU": {"total": 1}}}`)
-	f.Add(200, `{"versions": [{"min_version": "1.0", "max_version": "1.29"}], "allocations": {"u": {"resources": {"VCPU": 1}}, "v": null}}`)
+	f.Add(200,
+		`{"versions": [{"min_version": "1.0", "max_version": "1.39"}], "resource_providers": [{"uuid": "u", "name": "n"}]}`)
+	f.Add(200, `{"versions": [{"min_version": "1.0", "max_version": "1.39"}], "resource_provider_generation": 1, `+
+		`"traits": [], "inventories": {"VCPU": {"total": 1}}}`)
+	f.Add(200, `{"versions": [{"min_version": "1.0", "max_version": "1.29"}], `+
+		`"allocations": {"u": {"resources": {"VCPU": 1}}, "v": null}}`)
 	f.Add(409, clienttest.Concurrent)
 	f.Add(404, `{"itemNotFound": {"message": "none"}}`)
 	f.Add(400, `{"errors": [{"detail": "a\n\n b\u0000\ud800"}]}`)

@@ -41,7 +41,9 @@ func (q *Request) build(endpoint, token, hostKey, id string, body []byte) (*http
 	r.Header.Set("X-Auth-Token", token)
 	r.Header.Set("Accept", "application/json")
 	r.Header.Set("User-Agent", "berth")
-	for name, value := range map[string]string{"OpenStack-API-Version": q.Version, "X-Openstack-Request-Id": id, hostkey.Header: hostKey} {
+	for name, value := range map[string]string{
+		"OpenStack-API-Version": q.Version, "X-Openstack-Request-Id": id, hostkey.Header: hostKey,
+	} {
 		if value != "" {
 			r.Header.Set(name, value)
 		}

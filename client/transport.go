@@ -138,7 +138,9 @@ func (s *Service) withSlot(ctx context.Context, q Request, endpoint, token strin
 const maxAnswer = 16 << 20
 
 // exchange sends a request and reads the whole answer, within a time.
-func (s *Service) exchange(ctx context.Context, by *http.Client, r *http.Request, within time.Duration) (*Answer, error) {
+func (s *Service) exchange(
+	ctx context.Context, by *http.Client, r *http.Request, within time.Duration,
+) (*Answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	res, err := by.Do(r.WithContext(ctx))

@@ -30,9 +30,13 @@ func TestChangesOfOthersAreMadeRoomFor(t *testing.T) {
 	set := func(want providertree.Provider) func(context.Context, providertree.Placement) error {
 		return func(ctx context.Context, p providertree.Placement) error { return providertreetest.Set(ctx, p, want) }
 	}
-	device := providertree.Provider{ID: clienttest.DeviceID, Name: "host one:agent:br-ex", Parent: clienttest.AgentID, Inventories: providertreetest.Offering(1000)}
+	device := providertree.Provider{
+		ID: clienttest.DeviceID, Name: "host one:agent:br-ex", Parent: clienttest.AgentID,
+		Inventories: providertreetest.Offering(1000),
+	}
 	traits, inventories, name := device, device, device
-	traits.Traits, inventories.Inventories, name.Name = []string{"HW_NIC_SRIOV"}, providertreetest.Offering(77), "host one:agent:br-new"
+	traits.Traits, inventories.Inventories = []string{"HW_NIC_SRIOV"}, providertreetest.Offering(77)
+	name.Name = "host one:agent:br-new"
 	for name, change := range map[string]func(context.Context, providertree.Placement) error{
 		"SetTraits": set(traits), "SetInventories": set(inventories), "Update": set(name),
 	} {
@@ -92,7 +96,8 @@ func TestAttemptsAreMadeAgainWhereThatIsSafe(t *testing.T) {
 				o.HTTP = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}} // net/http repeats some itself
 			}
 			p, c := newPlacement(t, service.URL, opts), novaclient.New(clienttest.Options(t, service.URL+"/v2.1", opts))
-			clienttest.Must(t, "Set", providertreetest.Set(t.Context(), p, providertree.Provider{ID: clienttest.RootID, Name: "host"}))
+			clienttest.Must(t, "Set",
+				providertreetest.Set(t.Context(), p, providertree.Provider{ID: clienttest.RootID, Name: "host"}))
 			service.Requests()
 			statuses.Store(0)
 			tc.prepare(service)
@@ -160,7 +165,8 @@ func TestAServiceThatIsAway(t *testing.T) {
 		t.Errorf("EnsureTrait = %v after %d attempts, want an Unavailable after 3", err, attempts)
 	}
 	callersRead(t, err, "The placement service is unavailable.")
-	clienttest.Must(t, "EnsureTrait of one that is there", newPlacement(t, service.URL).EnsureTrait(t.Context(), "CUSTOM_A"))
+	clienttest.Must(t, "EnsureTrait of one that is there",
+		newPlacement(t, service.URL).EnsureTrait(t.Context(), "CUSTOM_A"))
 }
 
 // callersRead checks what callers are shown of an error, other than the log.
@@ -216,7 +222,8 @@ func TestOthersDoNotWrite(t *testing.T) {
 	p := newPlacement(t, service.URL, func(o *client.Options) { o.Retries = 0 })
 	providertreetest.MakeTree(t, p)
 	service.Answer(http.MethodPut, -1, http.StatusOK, "<html>welcome</html>")
-	clienttest.WantKind(t, "SetAllocations", p.SetAllocations(t.Context(), clienttest.ServerID, providertreetest.Allocation(1)), fault.Unavailable)
+	clienttest.WantKind(t, "SetAllocations",
+		p.SetAllocations(t.Context(), clienttest.ServerID, providertreetest.Allocation(1)), fault.Unavailable)
 	clienttest.WantKind(t, "EnsureTrait", p.EnsureTrait(t.Context(), "CUSTOM_A"), fault.Unavailable)
 	service.Answer(http.MethodDelete, -1, http.StatusNotFound, "not here")
 	if err := p.Remove(t.Context(), clienttest.DeviceID); err == nil {
@@ -316,14 +323,17 @@ func TestDetailsAreShort(t *testing.T) {
 	p := newPlacement(t, service.URL)
 	service.Answer("PUT", -1, http.StatusConflict, clienttest.Concurrent)
 	err := p.SetAllocations(t.Context(), clienttest.ServerID, providertreetest.Allocation(1))
-	want := "placement answered 409 placement.concurrent_update to PUT /allocations/" + clienttest.ServerID + ": generation is <stale> now"
+	want := "placement answered 409 placement.concurrent_update to PUT /allocations/" + clienttest.ServerID +
+		": generation is <stale> now"
 	if err == nil || err.Error() != want {
 		t.Errorf("error = %q, want %q", err, want)
 	}
 	service.Answer("PUT", -1, http.StatusConflict, `{"errors": [{"detail": "`+strings.Repeat("é", 1000)+`"}]}`)
-	callersRead(t, p.SetAllocations(t.Context(), clienttest.ServerID, providertreetest.Allocation(1)), "The placement service refused the request: "+strings.Repeat("é", 200)+"…")
+	callersRead(t, p.SetAllocations(t.Context(), clienttest.ServerID, providertreetest.Allocation(1)),
+		"The placement service refused the request: "+strings.Repeat("é", 200)+"…")
 	service.Answer("PUT", -1, http.StatusForbidden, `{"errors": [{"detail": "no"}]}`)
-	callersRead(t, p.SetAllocations(t.Context(), clienttest.ServerID, providertreetest.Allocation(1)), "The placement service is unavailable.")
+	callersRead(t, p.SetAllocations(t.Context(), clienttest.ServerID, providertreetest.Allocation(1)),
+		"The placement service is unavailable.")
 	service.Answer("PUT", -1, http.StatusConflict, `{"errors": [{"detail": "`+strings.Repeat("é", 1000)+`"}]}`)
 	err = p.SetAllocations(t.Context(), clienttest.ServerID, providertreetest.Allocation(1))
 	if text := err.Error(); len(text) > 600 || !strings.HasSuffix(text, "é…") {

@@ -29,7 +29,6 @@ var unwrappedPackages = []string{
 	"bench/load",
 	"bench/minimal",
 	"bench/servers",
-	"client",
 	"client/berthclient",
 	"client/clienttest",
 	"client/glanceclient",
