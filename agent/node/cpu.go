@@ -121,10 +121,10 @@ func common(all map[string]bool, words []string) map[string]bool {
 	return retained
 }
 
-// traits are those of the CPUs.
-func (p processor) traits() []string {
+// traits are those of the CPUs of servers, which can do what the features say.
+func (p processor) traits(features []string) []string {
 	var all []string
-	for _, f := range p.features {
+	for _, f := range features {
 		all = append(all, cpuTraits[f]...)
 	}
 	if p.threads > 1 {

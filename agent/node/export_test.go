@@ -2,6 +2,7 @@ package node
 
 import (
 	"errors"
+	"strings"
 
 	"github.com/berthcloud/berth/agent/settings"
 	"github.com/berthcloud/berth/compute/inventory"
@@ -25,6 +26,27 @@ func Documented() []config.Setting {
 
 // CPUTraits are cpuTraits, for tests.
 var CPUTraits = cpuTraits
+
+// CPUModels are the CPU flags and models of the table, and KernelNamesOf the features that are
+// traits.
+func CPUModels() (flags []string, models map[string][]string) {
+	return libvirtCPUs().flags, libvirtCPUs().models
+}
+
+var KernelNamesOf = kernelNamesOf
+
+// CPUFeatures returns what servers' CPUs can do on a machine for x86 that can do what the words
+// say.
+func CPUFeatures(mode, models, flags, machine string) ([]string, error) {
+	c := cpuModel{mode: mode, models: strings.Split(models, ","), flags: strings.Split(flags, ",")}
+	var r reader
+	c.understand(&r)
+	if err := settings.Join(r.mistakes); err != nil {
+		return nil, err
+	}
+	all, _, err := c.features(processor{features: strings.Fields(machine)}, "x86_64", &Report{})
+	return all, err
+}
 
 // ParseCPUs reads a set of CPUs.
 func ParseCPUs(text string) (numbers []int, again string, err error) {

@@ -28,6 +28,24 @@ func FuzzCPUs(f *testing.F) {
 	})
 }
 
+// FuzzCPUModels reads any text as models and flags. The features are traits, and a machine that is
+// compared with them has all of them.
+func FuzzCPUModels(f *testing.F) {
+	f.Add("Haswell,EPYC", "+vmx,-svm,pcid")
+	f.Add("haswell-v4", "--sse4.1")
+	f.Add("486", "+")
+	f.Fuzz(func(t *testing.T, models, flags string) {
+		const machine = "mmx sse sse2 pni ssse3 sse4_1 sse4_2 aes avx avx2 bmi1 bmi2 fma pclmulqdq vmx"
+		features, err := node.CPUFeatures("custom", models, flags, machine)
+		oneLineEach(t, err)
+		for _, name := range features {
+			if node.CPUTraits[name] == nil || err == nil && !slices.Contains(strings.Fields(machine), name) {
+				t.Errorf("%q with %q can do %q", models, flags, name)
+			}
+		}
+	})
+}
+
 // oneLineEach wants every mistake to be one line that can be printed.
 func oneLineEach(t *testing.T, err error) {
 	t.Helper()

@@ -114,6 +114,7 @@ func (s *Settings) understand() ([]*settings.Mistake, []string) {
 	s.Netns.understand(&r, s.written)
 	s.understandPCI(&r)
 	s.mdevOf = r.mdevRules(s.mdevs)
+	s.cpuModel.understand(&r)
 	r.mistakes = append(r.mistakes, s.Service().Check(s.Default.Host)...)
 	return r.mistakes, r.warnings
 }

@@ -62,6 +62,7 @@ type Settings struct {
 	pciInPlacement bool
 	mdevs          []*mdevType // [devices] enabled_mdev_types
 	mdevOf         mdevRules
+	cpuModel       cpuModel // [libvirt] about the CPUs of servers
 	written        written
 }
 

@@ -90,12 +90,16 @@ func (s *Settings) reportCPUs(m Machine, r *Report) error {
 	if err != nil {
 		return err
 	}
+	features, known, err := s.cpuModel.features(p, m.arch(), r)
+	if err != nil {
+		return err
+	}
 	o := &s.resources
 	r.Host.VCPU = o.cpuRatio.amount(int64(vcpu), int64(o.reservedCPUs))
 	r.Host.PCPU = ratio{1, 1}.amount(int64(pcpu), 0)
 	// Neither driver reads an image, so that there is no format that it cannot run.
-	r.Host.Traits = slices.Concat(ownTraits, inventory.ImageTypes(s.imageTypesOut), p.traits())
-	r.Host.KnowsCPU = p.features != nil
+	r.Host.Traits = slices.Concat(ownTraits, inventory.ImageTypes(s.imageTypesOut), p.traits(features))
+	r.Host.KnowsCPU = known
 	r.CPUInfo = p.info(m.arch())
 	return checkReserved("[DEFAULT] reserved_host_cpus", r.Host.VCPU, int64(o.reservedCPUs), "CPUs")
 }

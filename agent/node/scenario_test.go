@@ -32,6 +32,8 @@ const hostID = "3b36d91e-bf60-460f-b1f8-3322dee5cdfd"
 //	                          a PCI device, maybe a function of another
 //	mdev ADDRESS TYPE FREE [MADE …]
 //	                          a card with mediated devices
+//	cpuflags [FLAG …]         what each CPU can do; the machine is otherwise that of testdata/plain
+//	arch aarch64              architecture of the machine; x86_64 when not given
 //	report [WORD …]           the answer is the host's report, not the settings, or the
 //	                          lines of it that begin with one of the words
 //
@@ -52,11 +54,13 @@ type host struct {
 	report bool
 	parts  []string // of the report; none for all
 	disk   int64
+	arch   string
+	flags  []string // of the CPUs; nil: those of the files
 }
 
 func answer(t *testing.T, question []string) *host {
 	t.Helper()
-	h := &host{dir: t.TempDir(), disk: 200}
+	h := &host{dir: t.TempDir(), disk: 200, arch: "x86_64"}
 	dst := "nova.conf"
 	files := map[string]string{"nova.conf": "", "state/compute_id": hostID + "\n"}
 	for _, line := range question {
@@ -82,6 +86,10 @@ func answer(t *testing.T, question []string) *host {
 			}
 		case words[0] == "directory":
 			h.make(t, words[1])
+		case words[0] == "cpuflags":
+			h.flags = words[1:]
+		case words[0] == "arch":
+			h.arch = words[1]
 		case words[0] == "disk":
 			n, err := strconv.ParseInt(words[1], 10, 64)
 			if err != nil {
@@ -104,7 +112,24 @@ func answer(t *testing.T, question []string) *host {
 			}
 		}
 	}
+	if h.flags != nil {
+		h.setFlags(t)
+	}
 	return h
+}
+
+// setFlags makes all CPUs have the flags.
+func (h *host) setFlags(t *testing.T) {
+	t.Helper()
+	const file = "machine/proc/cpuinfo"
+	var lines []string
+	for line := range strings.Lines(golden.Read(t, filepath.Join(h.dir, file))) {
+		if strings.HasPrefix(line, "flags") {
+			line = "flags : " + strings.Join(h.flags, " ") + "\n"
+		}
+		lines = append(lines, line)
+	}
+	h.write(t, file, strings.Join(lines, ""))
 }
 
 // pci makes the files of a PCI device.
@@ -164,7 +189,7 @@ func (h *host) load() (*node.Settings, []string, error) {
 
 func (h *host) machine() node.Machine {
 	return node.Machine{
-		Root: filepath.Join(h.dir, "machine"), Arch: "x86_64",
+		Root: filepath.Join(h.dir, "machine"), Arch: h.arch,
 		Disk: func(string) (int64, error) { return h.disk << 30, nil },
 	}
 }

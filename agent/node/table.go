@@ -17,19 +17,22 @@ import (
 )
 
 const (
-	groupDefault = osloconfig.DefaultGroup
-	groupBerth   = "berth"
-	groupCompute = "compute"
-	groupDevices = "devices"
-	groupPCI     = "pci"
-	groupNeutron = "neutron"
-	groupOVS     = "os_vif_ovs"
+	groupDefault     = osloconfig.DefaultGroup
+	groupBerth       = "berth"
+	groupCompute     = "compute"
+	groupDevices     = "devices"
+	groupPCI         = "pci"
+	groupNeutron     = "neutron"
+	groupOVS         = "os_vif_ovs"
+	groupLibvirt     = "libvirt"
+	groupWorkarounds = "workarounds"
 )
 
 // Table returns the options that are about compute hosts, in the order of documentation, bound to
 // s: Display shows the values of s.
 func (s *Settings) Table() []config.Setting {
-	return slices.Concat(s.base(), s.timers(), s.amounts(), s.compute(), s.pci(), s.mediated(), s.ovs(), s.berth())
+	return slices.Concat(s.base(), s.timers(), s.amounts(), s.compute(), s.pci(), s.mediated(), s.cpuModel.settings(),
+		s.ovs(), s.berth())
 }
 
 // Changes says what is different in the second of two readings, a line each, for a log, of
