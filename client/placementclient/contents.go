@@ -3,6 +3,7 @@ package placementclient
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -146,13 +147,17 @@ func (p *Client) EnsureTrait(ctx context.Context, name string) error {
 
 // SetInventories is providertree.Placement's.
 func (p *Client) SetInventories(ctx context.Context, want providertree.Provider) (int64, error) {
-	body := wireInventories{&want.Generation, make(map[string]wireInventory, len(want.Inventories))}
-	for class, i := range want.Inventories {
-		body.Inventories[class] = wireInventory{i.Total, &i.Reserved, &i.MinUnit, &i.MaxUnit, &i.StepSize, &i.AllocationRatio}
-	}
 	var current wireInventories
-	err := p.set(ctx, want.ID, "/inventories", body, &current)
+	err := p.set(ctx, want.ID, "/inventories", inventoriesOf(want), &current)
 	return or(current.Generation, 0), err
+}
+
+func inventoriesOf(want providertree.Provider) wireInventories {
+	wire := wireInventories{&want.Generation, make(map[string]wireInventory, len(want.Inventories))}
+	for class, i := range want.Inventories {
+		wire.Inventories[class] = wireInventory{i.Total, &i.Reserved, &i.MinUnit, &i.MaxUnit, &i.StepSize, &i.AllocationRatio}
+	}
+	return wire
 }
 
 // SetTraits is providertree.Placement's.
@@ -174,4 +179,52 @@ func (p *Client) set(ctx context.Context, id placement.UUID, what string, body a
 		return client.Known(r, allocations.ErrInUse)
 	}
 	return asConcurrentChange(err)
+}
+
+type wireConsumers struct {
+	Allocations map[string]struct{} `json:"allocations"`
+}
+
+func (w *wireConsumers) Valid() bool { return w.Allocations != nil }
+
+// Consumers is providertree.Placement's.
+func (p *Client) Consumers(ctx context.Context, id placement.UUID) ([]string, error) {
+	var wire wireConsumers
+	if err := p.get(ctx, providerPath(string(id))+"/allocations", &wire); err != nil {
+		return nil, asConcurrentChange(err)
+	}
+	return slices.Sorted(maps.Keys(wire.Allocations)), nil
+}
+
+// Reshape is providertree.Placement's. It needs version 1.30 of placement's API, and the role
+// service by its default policy: an administrator may not.
+func (p *Client) Reshape(
+	ctx context.Context, providers []providertree.Provider, consumers map[string]allocations.Consumer,
+) error {
+	minor := typed
+	for _, c := range consumers {
+		m, err := p.typedVersion(ctx, c)
+		if err != nil {
+			return err
+		}
+		minor = min(minor, m)
+	}
+	body := struct {
+		Inventories map[placement.UUID]wireInventories `json:"inventories"`
+		Allocations map[string]wireAllocations         `json:"allocations"`
+	}{map[placement.UUID]wireInventories{}, map[string]wireAllocations{}}
+	for _, want := range providers {
+		body.Inventories[want.ID] = inventoriesOf(want)
+	}
+	for id, c := range consumers {
+		body.Allocations[id] = wireConsumer(c, minor)
+	}
+	err := p.call(ctx, minor, client.Request{Method: http.MethodPost, Path: "/reshaper", Body: body, Once: true}, nil)
+	if r := client.Refused(err, http.StatusConflict); r != nil && r.Code == codeInUse {
+		return client.Known(r, allocations.ErrInUse)
+	}
+	if client.Refused(err, http.StatusForbidden) != nil {
+		return fmt.Errorf("%w (the policy rule placement:reshaper:reshape is for the role service only)", err)
+	}
+	return notSet(err)
 }

@@ -38,8 +38,12 @@ func New(opts client.Options) *Client {
 // Close closes idle connections.
 func (p *Client) Close() { p.service.Close() }
 
-// codeConcurrent is placement's code for an outdated generation.
-const codeConcurrent fault.Code = "placement.concurrent_update"
+// The codes of placement for an outdated generation, and for an inventory to be removed that has
+// allocations.
+const (
+	codeConcurrent fault.Code = "placement.concurrent_update"
+	codeInUse      fault.Code = "placement.inventory.inuse"
+)
 
 // call sends a request at version 1.minor, or the newest one before it that the service has.
 func (p *Client) call(ctx context.Context, minor int, q client.Request, out client.Document) error {

@@ -29,6 +29,8 @@ type holder struct {
 
 // A fake is a placement service in memory.
 type fake struct {
+	providertree.Placement // nil: agents' trees have no moves
+
 	mu        sync.Mutex // guards what follows
 	providers map[placement.UUID]*holder
 	traits    map[string]bool

@@ -15,6 +15,7 @@ import (
 type Result struct {
 	Removed []Provider
 	InUse   []Provider // of Plan.RemoveUnused: they have allocations or children, and stay
+	Moves   []Move
 	Failed  []*Failure // in the order of the steps
 }
 
@@ -41,7 +42,8 @@ func (f *Failure) Unwrap() error { return f.Err }
 
 // Apply carries a plan out. Steps that depend on one that failed are left out: what needs a class
 // or trait that could not be created, and what is below or on a provider that could not be. It
-// stops at a conflict, since the rest of the plan may depend on what others have changed.
+// stops at a conflict, since the rest of the plan may depend on what others have changed, and after
+// moves, since the tree has another shape then.
 func Apply(ctx context.Context, p Placement, plan Plan) (result Result) {
 	failed := func(name, step string, err error) (conflict bool) {
 		result.Failed = append(result.Failed, &Failure{name, step, err})
@@ -110,7 +112,24 @@ func Apply(ctx context.Context, p Placement, plan Plan) (result Result) {
 		}
 	}
 
-	// 3. What is removed offers nothing any more before others offer it.
+	// 3. Allocations move together with the inventories that they are of.
+	if len(plan.Moves) > 0 {
+		providers := plan.reshaped()
+		for i, want := range providers {
+			if generation, ok := generations[want.ID]; ok {
+				providers[i].Generation = generation
+			}
+			if missing[want.ID] || !allExist(classes, slices.Collect(maps.Keys(want.Inventories))) {
+				return result // a step above has failed
+			}
+		}
+		if err := p.Reshape(ctx, providers, plan.Moved); err != nil {
+			failed("its tree", "moving allocations", err)
+		}
+		return result
+	}
+
+	// 4. What is removed offers nothing any more before others offer it.
 	for i, cur := range slices.Concat(plan.Remove, plan.RemoveUnused) {
 		err := p.Remove(ctx, cur.ID)
 		switch {
@@ -123,7 +142,7 @@ func Apply(ctx context.Context, p Placement, plan Plan) (result Result) {
 		}
 	}
 
-	// 4. Inventories and traits, each at the generation that was read or that the step before has
+	// 5. Inventories and traits, each at the generation that was read or that the step before has
 	// returned.
 	for _, part := range []struct {
 		providers []Provider

@@ -9,9 +9,11 @@
 package providertree
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 
+	"github.com/berthcloud/berth/allocations"
 	"github.com/berthcloud/berth/placement"
 )
 
@@ -20,6 +22,9 @@ type Tree struct {
 	Providers []Provider
 	// SharedDisk says that a provider outside of the tree shares its DISK_GB with the root.
 	SharedDisk bool
+	// Allocations are those of all consumers that have some in the tree, each whole, by consumer; nil
+	// when they were not read: see Plan.NeedsAllocations.
+	Allocations map[string]allocations.Consumer
 }
 
 // A Provider is one of a tree, as it is or as it should be.
@@ -95,6 +100,74 @@ type Plan struct {
 	// allocated on the former before the latter offers it. The root, which is first in the tree,
 	// comes last.
 	Inventories, Traits []Provider
+	// Moves are made together with the inventories of their providers, in one request, and then the
+	// tree is planned again: see Plan.Move.
+	Moves []Move
+	// Moved are the allocations that the consumers of Moves have with them, each whole.
+	Moved map[string]allocations.Consumer
+	// NeedsAllocations says that the tree cannot be planned without its allocations, which were not
+	// read. The rest of the plan is not valid then.
+	NeedsAllocations bool
+}
+
+// A Move moves what a consumer has allocated of a class to another provider, another class, or
+// both.
+type Move struct {
+	Consumer  string
+	From      placement.UUID
+	FromClass string
+	To        placement.UUID
+	ToClass   string
+	Amount    int64
+}
+
+// String says what moves where.
+func (m Move) String() string {
+	return fmt.Sprintf("%d %s of consumer %s from provider %s to %s of %s", m.Amount, m.FromClass, m.Consumer, m.From,
+		m.ToClass, m.To)
+}
+
+// Move adds moves to a plan. The allocations of the tree must have been read. An error says that a
+// consumer has less than it is to move.
+func (p *Plan) Move(actual Tree, moves []Move) error {
+	if p.Moved == nil {
+		p.Moved = map[string]allocations.Consumer{}
+	}
+	for _, m := range moves {
+		consumer, moved := p.Moved[m.Consumer]
+		if !moved {
+			consumer = actual.Allocations[m.Consumer]
+		}
+		remaining, err := consumer.Amounts.Minus(allocations.Amounts{string(m.From): {m.FromClass: m.Amount}})
+		if err != nil {
+			return fmt.Errorf("moving allocations of consumer %s: %w", m.Consumer, err)
+		}
+		consumer.Amounts = remaining.Plus(allocations.Amounts{string(m.To): {m.ToClass: m.Amount}})
+		p.Moved[m.Consumer] = consumer
+		p.Moves = append(p.Moves, m)
+	}
+	return nil
+}
+
+// reshaped returns the providers of moves whose inventories change, with the desired ones: none for
+// those that are removed.
+func (p *Plan) reshaped() (all []Provider) {
+	concerned := map[placement.UUID]bool{}
+	for _, m := range p.Moves {
+		concerned[m.From], concerned[m.To] = true, true
+	}
+	for _, want := range p.Inventories {
+		if concerned[want.ID] {
+			all = append(all, want)
+		}
+	}
+	for _, cur := range p.Remove {
+		if concerned[cur.ID] {
+			cur.Inventories = map[string]placement.Inventory{}
+			all = append(all, cur)
+		}
+	}
+	return all
 }
 
 // Compare returns the changes that make a tree what is desired: providers, parents first, with
@@ -132,7 +205,7 @@ func Misplaced(actual Tree, desired []Provider) []Provider {
 
 // Empty reports whether the tree is as it should be.
 func (p *Plan) Empty() bool {
-	return len(p.Create)+len(p.Update)+len(p.Remove)+len(p.RemoveUnused)+len(p.Inventories)+len(p.Traits) == 0
+	return len(p.Create)+len(p.Update)+len(p.Remove)+len(p.RemoveUnused)+len(p.Inventories)+len(p.Traits)+len(p.Moves) == 0
 }
 
 // Unread returns the providers of a tree whose usage decides whether the plan can be carried out,

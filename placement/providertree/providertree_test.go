@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -41,7 +42,7 @@ func (f *fake) Tree(
 	_ context.Context, root placement.UUID, contents func(providertree.Provider) bool,
 ) (providertree.Tree, error) {
 	t := f.tree
-	t.Providers = slices.Clone(t.Providers)
+	t.Providers, t.Allocations = slices.Clone(t.Providers), nil
 	for i := range t.Providers {
 		p := &t.Providers[i]
 		p.Used = nil
@@ -80,6 +81,48 @@ func (f *fake) SetInventories(_ context.Context, p providertree.Provider) (int64
 
 func (f *fake) SetTraits(_ context.Context, p providertree.Provider) (int64, error) {
 	return p.Generation + 1, f.call("traits of %s at %d: %s", p.ID, p.Generation, strings.Join(p.Traits, " "))
+}
+
+func (f *fake) Consumers(_ context.Context, id placement.UUID) (consumers []string, err error) {
+	for consumer, c := range f.tree.Allocations {
+		if len(c.Amounts[string(id)]) > 0 {
+			consumers = append(consumers, consumer)
+		}
+	}
+	slices.Sort(consumers)
+	return consumers, f.call("read consumers of %s", id)
+}
+
+func (f *fake) Allocations(_ context.Context, consumer string) (allocations.Consumer, error) {
+	return f.tree.Allocations[consumer], f.call("read allocations of %s", consumer)
+}
+
+// Reshape changes the tree of the fake, as its other methods do not.
+func (f *fake) Reshape(
+	_ context.Context, providers []providertree.Provider, consumers map[string]allocations.Consumer,
+) error {
+	call := "reshape"
+	for _, p := range providers {
+		call += fmt.Sprintf(" %s at %d: %v,", p.ID, p.Generation, slices.Sorted(maps.Keys(p.Inventories)))
+	}
+	for _, id := range slices.Sorted(maps.Keys(consumers)) {
+		call += fmt.Sprintf(" %s: %v", id, consumers[id].Amounts)
+	}
+	err := f.call("%s", call)
+	if err != nil {
+		return err
+	}
+	for _, p := range providers {
+		i := slices.IndexFunc(f.tree.Providers, func(cur providertree.Provider) bool { return cur.ID == p.ID })
+		if i < 0 {
+			p.Traits = nil
+			f.tree.Providers = append(f.tree.Providers, p)
+		} else {
+			f.tree.Providers[i].Inventories = p.Inventories
+		}
+	}
+	maps.Copy(f.tree.Allocations, consumers)
+	return nil
 }
 
 func has(class string, total int64) map[string]placement.Inventory {
@@ -338,5 +381,120 @@ func TestRemoveAll(t *testing.T) {
 	want := []string{"read root", "remove foreign", "remove old", "remove same", "remove root"}
 	if diff := cmp.Diff(want, f.calls); diff != "" {
 		t.Errorf("calls (-want +got):\n%s", diff)
+	}
+}
+
+// withUses is a tree whose root has VCPU and VGPU in use, one consumer also on a provider of
+// another tree.
+func withUses() providertree.Tree {
+	t := actual()
+	t.Providers[0].Inventories = map[string]placement.Inventory{
+		"VCPU": has("VCPU", 8)["VCPU"], "VGPU": has("VGPU", 4)["VGPU"],
+	}
+	t.Providers[0].Used = map[string]int64{"VCPU": 3, "VGPU": 2}
+	t.Allocations = map[string]allocations.Consumer{
+		"server": {Amounts: allocations.Amounts{"root": {"VCPU": 2, "VGPU": 1}, "pool": {"DISK_GB": 7}}},
+		"other":  {Amounts: allocations.Amounts{"root": {"VCPU": 1, "VGPU": 1}}},
+	}
+	return t
+}
+
+// toCard moves VGPU from the root to a new provider.
+func toCard(cur providertree.Tree) (providertree.Plan, error) {
+	want := []providertree.Provider{
+		{ID: "root", Name: "root", Inventories: has("VCPU", 8), Traits: []string{"A", "B"}},
+		{ID: "card", Name: "card", Parent: "root", Inventories: has("VGPU", 4), Traits: []string{"CUSTOM_FAST"}},
+	}
+	plan := providertree.Compare(cur, want, nil)
+	if root, _ := cur.Find("root"); len(providertree.RemovedClasses(root, want[0])) == 0 {
+		return plan, nil
+	}
+	if cur.Allocations == nil {
+		plan.NeedsAllocations = true
+		return plan, nil
+	}
+	var moves []providertree.Move
+	for _, id := range slices.Sorted(maps.Keys(cur.Allocations)) {
+		if n := cur.Allocations[id].Amounts["root"]["VGPU"]; n > 0 {
+			moves = append(moves, providertree.Move{
+				Consumer: id, From: "root", FromClass: "VGPU", To: "card", ToClass: "VGPU", Amount: n,
+			})
+		}
+	}
+	return plan, plan.Move(cur, moves)
+}
+
+// What moves is moved in one request, with the whole allocations of its consumers; what remains to
+// be done is planned again.
+func TestMoves(t *testing.T) {
+	boom := errors.New("boom")
+	before := []string{
+		"read root", "read usage of root", "read consumers of root", "read allocations of other",
+		"read allocations of server", "read consumers of same", "read consumers of old", "read consumers of foreign",
+		"trait CUSTOM_FAST", "create card",
+	}
+	const reshape = "reshape card at 1: [VGPU], root at 10: [VCPU], other: map[card:map[VGPU:1] root:map[VCPU:1]] " +
+		"server: map[card:map[VGPU:1] pool:map[DISK_GB:7] root:map[VCPU:2]]"
+	done := []string{reshape, "read root", "trait CUSTOM_FAST", "traits of card at 1: CUSTOM_FAST"}
+	for _, tc := range []struct {
+		name  string
+		fail  map[string][]error
+		err   string
+		moves int
+		want  []string
+	}{
+		{name: "Moved", moves: 2, want: append(before[:10:10], done...)},
+		{
+			name: "AgainAfterAConflict", fail: map[string][]error{reshape: {allocations.ErrGeneration}}, moves: 2,
+			want: append(append(before[:10:10], reshape), append(before[:10:10], done...)...),
+		},
+		{
+			name: "Refused", fail: map[string][]error{reshape: {boom}}, err: "its tree: moving allocations: boom",
+			want: append(before[:10:10], reshape),
+		},
+		{
+			name: "NotWithoutTheProvider", fail: map[string][]error{"create card": {boom}},
+			err: "card: creating the provider: boom", want: before,
+		},
+		{
+			name: "NotWithoutTheAllocations", fail: map[string][]error{"read allocations of other": {boom}},
+			err: "reading the allocations of other: boom", want: before[:4],
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			f := &fake{tree: withUses(), fail: tc.fail}
+			s := spec(toCard)
+			s.Reshape = true
+			result, err := providertree.Sync(t.Context(), f, s)
+			if err = errors.Join(err, result.Err()); tc.err != "" && (err == nil || err.Error() != tc.err) ||
+				tc.err == "" && err != nil {
+				t.Errorf("Sync = %v, want %q", err, tc.err)
+			}
+			if len(result.Moves) != tc.moves {
+				t.Errorf("moves: %v, want %d", result.Moves, tc.moves)
+			}
+			if diff := cmp.Diff(tc.want, f.calls); diff != "" {
+				t.Errorf("calls (-want +got):\n%s", diff)
+			}
+		})
+	}
+	f := &fake{tree: withUses()}
+	if _, err := providertree.Sync(t.Context(), f, spec(toCard)); !errors.Is(err, providertree.ErrMoves) {
+		t.Errorf("Sync without Reshape = %v, want %v", err, providertree.ErrMoves)
+	}
+	if slices.ContainsFunc(f.calls, func(call string) bool { return !strings.HasPrefix(call, "read ") }) {
+		t.Errorf("calls without Reshape: %q", f.calls)
+	}
+}
+
+// More than a consumer has is not moved.
+func TestMoveOfTooMuch(t *testing.T) {
+	plan := providertree.Plan{}
+	err := plan.Move(withUses(), []providertree.Move{
+		{Consumer: "server", From: "root", FromClass: "VGPU", To: "card", ToClass: "VGPU", Amount: 1},
+		{Consumer: "server", From: "root", FromClass: "VGPU", To: "card", ToClass: "VGPU", Amount: 1},
+	})
+	if shortage := (*allocations.Shortage)(nil); !errors.As(err, &shortage) || shortage.Held != 0 {
+		t.Errorf("Move = %v, want a shortage", err)
 	}
 }

@@ -41,6 +41,16 @@ type Placement interface {
 	// ErrInUse that an inventory to be removed has allocations.
 	SetInventories(ctx context.Context, p Provider) (generation int64, err error)
 	SetTraits(ctx context.Context, p Provider) (generation int64, err error)
+	// Consumers returns the consumers that have allocations on a provider. ErrGeneration says that
+	// the provider was removed.
+	Consumers(ctx context.Context, id placement.UUID) ([]string, error)
+	// Allocations is that of allocations.Placement.
+	Allocations(ctx context.Context, consumer string) (allocations.Consumer, error)
+	// Reshape replaces all inventories of providers and all allocations of consumers, both of a
+	// generation, in one transaction. ErrGeneration says that one of them was changed concurrently,
+	// ErrInUse that an inventory to be removed has allocations that do not move, ErrCapacity that
+	// there is not enough capacity.
+	Reshape(ctx context.Context, providers []Provider, consumers map[string]allocations.Consumer) error
 }
 
 // maxAttempts bounds how often a tree that others change meanwhile is read again.
@@ -62,16 +72,21 @@ func IsConflict(err error) bool {
 	return errors.Is(err, allocations.ErrGeneration) || errors.Is(err, allocations.ErrInUse)
 }
 
+// ErrMoves says that allocations have to move, which Spec.Reshape does not allow.
+var ErrMoves = errors.New("providertree: the shape of the tree changes while it is in use")
+
 // A Spec says what is synced.
 type Spec struct {
 	Root placement.UUID
 	// Contents selects the providers whose inventories and traits are read; nil: all. The desired
 	// ones must be among them.
 	Contents func(Provider) bool
-	// Plan computes the changes from the tree as it is. It is called again when it needs usages that
-	// were not read, and when others have changed the tree meanwhile; so it must not keep anything
-	// from an earlier call. After an error nothing is changed.
+	// Plan computes the changes from the tree as it is. It is called again when it needs usages or
+	// allocations that were not read, when others have changed the tree meanwhile, and after moves; so
+	// it must not keep anything from an earlier call. After an error nothing is changed.
 	Plan func(Tree) (Plan, error)
+	// Reshape allows the plan to have moves. Without it they are the error ErrMoves.
+	Reshape bool
 }
 
 // Sync makes the tree of a root what its owner plans. The error says why the tree could not be read
@@ -79,21 +94,31 @@ type Spec struct {
 // carried out all the same. Sync may be repeated, and run concurrently.
 func Sync(ctx context.Context, p Placement, s Spec) (result Result, err error) {
 	var removed []Provider
-	_ = Retry(func() error {
+	var moves []Move
+	for range maxAttempts {
 		var plan Plan
 		if plan, err = s.plan(ctx, p); err != nil {
 			result = Result{}
-			return err
+			if !IsConflict(err) {
+				break
+			}
+			continue
 		}
 		result = Apply(ctx, p, plan)
 		removed = append(removed, result.Removed...)
-		return result.Err()
-	})
-	result.Removed = removed
+		failure := result.Err()
+		if failure == nil {
+			moves = append(moves, plan.Moves...)
+		}
+		if failure == nil && len(plan.Moves) == 0 || failure != nil && !IsConflict(failure) {
+			break
+		}
+	}
+	result.Removed, result.Moves = removed, moves
 	return result, err
 }
 
-// plan reads the tree and returns the plan for it, after the usage of what it removes was read.
+// plan reads the tree and returns the plan for it, after what else it depends on was read.
 func (s *Spec) plan(ctx context.Context, p Placement) (Plan, error) {
 	tree, err := p.Tree(ctx, s.Root, s.Contents)
 	if err != nil {
@@ -101,20 +126,62 @@ func (s *Spec) plan(ctx context.Context, p Placement) (Plan, error) {
 	}
 	for {
 		plan, err := s.Plan(tree)
-		unread := plan.Unread(tree)
-		if err != nil || len(unread) == 0 {
-			return plan, err
+		if err != nil {
+			return Plan{}, err
 		}
-		for i := range tree.Providers {
-			cur := &tree.Providers[i]
-			if !slices.Contains(unread, cur.ID) {
+		if unread := plan.Unread(tree); len(unread) > 0 {
+			if err := readUsages(ctx, p, tree, unread); err != nil {
+				return Plan{}, err
+			}
+			continue
+		}
+		switch {
+		case plan.NeedsAllocations && tree.Allocations == nil:
+			if tree.Allocations, err = readAllocations(ctx, p, tree); err != nil {
+				return Plan{}, err
+			}
+		case len(plan.Moves) > 0 && !s.Reshape:
+			return Plan{}, ErrMoves
+		default:
+			return plan, nil
+		}
+	}
+}
+
+func readUsages(ctx context.Context, p Placement, tree Tree, unread []placement.UUID) (err error) {
+	for i := range tree.Providers {
+		cur := &tree.Providers[i]
+		if !slices.Contains(unread, cur.ID) {
+			continue
+		}
+		if cur.Used, err = p.Used(ctx, cur.ID); err != nil {
+			return fmt.Errorf("reading what is in use on %s: %w", cur.Name, err)
+		}
+	}
+	return nil
+}
+
+// readAllocations returns the allocations of all consumers of a tree, never nil.
+func readAllocations(ctx context.Context, p Placement, tree Tree) (map[string]allocations.Consumer, error) {
+	all := map[string]allocations.Consumer{}
+	for _, cur := range tree.Providers {
+		if len(cur.Inventories) == 0 {
+			continue
+		}
+		consumers, err := p.Consumers(ctx, cur.ID)
+		if err != nil {
+			return nil, fmt.Errorf("reading the consumers of %s: %w", cur.Name, err)
+		}
+		for _, id := range consumers {
+			if _, done := all[id]; done {
 				continue
 			}
-			if cur.Used, err = p.Used(ctx, cur.ID); err != nil {
-				return Plan{}, fmt.Errorf("reading what is in use on %s: %w", cur.Name, err)
+			if all[id], err = p.Allocations(ctx, id); err != nil {
+				return nil, fmt.Errorf("reading the allocations of %s: %w", id, err)
 			}
 		}
 	}
+	return all, nil
 }
 
 // RemoveAll removes the tree of a root, with what others have added to it. ErrInUse says that it

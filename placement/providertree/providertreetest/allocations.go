@@ -7,6 +7,7 @@ import (
 	"github.com/berthcloud/berth/allocations"
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/guarantee"
+	"github.com/berthcloud/berth/placement/providertree"
 )
 
 func allocationsAreReplaced(c *placeCase) {
@@ -154,4 +155,65 @@ func allocationsAreExchanged(c *placeCase) {
 	server, migration = both()
 	c.same("the server at last", first, server)
 	c.same("the migration at last", allocations.Consumer{}, migration)
+}
+
+// allocationsMoveWithInventories moves what is allocated of the device to another provider,
+// together with its inventory: both or neither.
+func allocationsMoveWithInventories(c *placeCase) {
+	ctx := c.Context()
+	MakeTree(c, c)
+	other := providertree.Provider{ID: OtherProvider, Name: "host one:agent:card", Parent: AgentProvider}
+	c.must("Set", Set(ctx, c, other))
+	first := Allocation(400)
+	first.Type = allocations.Instance
+	c.must("SetAllocations", c.SetAllocations(ctx, Consumer, first))
+	consumers, err := c.Consumers(ctx, DeviceProvider)
+	c.must("Consumers", err)
+	c.same("Consumers", []string{Consumer}, consumers)
+	consumers, err = c.Consumers(ctx, OtherProvider)
+	c.must("Consumers of a new provider", err)
+	c.same("Consumers of a new provider", 0, len(consumers))
+
+	reshaped := func(total int64) (all []providertree.Provider, consumers map[string]allocations.Consumer) {
+		c.Helper()
+		device, other := c.get(DeviceProvider), c.get(OtherProvider)
+		device.Inventories, other.Inventories = nil, Offering(total)
+		server, err := c.Allocations(ctx, Consumer)
+		c.must("Allocations", err)
+		server.Amounts = allocations.Amounts{OtherProvider: {guarantee.EgressBandwidth: 400}}
+		return []providertree.Provider{device, other}, map[string]allocations.Consumer{Consumer: server}
+	}
+	unchanged := func(what string) {
+		c.Helper()
+		cur, err := c.Allocations(ctx, Consumer)
+		c.must("Allocations", err)
+		c.same("the allocations after "+what, first, cur)
+		c.same("the inventories after "+what, Offering(1000), c.get(DeviceProvider).Inventories)
+	}
+	providers, server := reshaped(1000)
+	providers[0].Generation--
+	c.is("Reshape of an outdated provider", c.Reshape(ctx, providers, server), allocations.ErrGeneration)
+	unchanged("an outdated provider")
+	providers, server = reshaped(1000)
+	outdated := server[Consumer]
+	generation := *outdated.Generation - 1
+	outdated.Generation = &generation
+	c.is("Reshape of an outdated consumer", c.Reshape(ctx, providers, map[string]allocations.Consumer{Consumer: outdated}),
+		allocations.ErrGeneration)
+	unchanged("an outdated consumer")
+	c.is("Reshape of what does not move", c.Reshape(ctx, providers, nil), allocations.ErrInUse)
+	unchanged("what does not move")
+	providers, server = reshaped(399)
+	c.is("Reshape to too little", c.Reshape(ctx, providers, server), allocations.ErrCapacity)
+	unchanged("too little")
+
+	providers, server = reshaped(1000)
+	c.must("Reshape", c.Reshape(ctx, providers, server))
+	c.is("Reshape again", c.Reshape(ctx, providers, server), allocations.ErrGeneration)
+	cur, err := c.Allocations(ctx, Consumer)
+	c.must("Allocations", err)
+	first.Amounts = allocations.Amounts{OtherProvider: {guarantee.EgressBandwidth: 400}}
+	c.same("the allocations", first, cur)
+	c.same("the inventories of the device", 0, len(c.get(DeviceProvider).Inventories))
+	c.same("those of the other provider", Offering(1000), c.get(OtherProvider).Inventories)
 }

@@ -38,6 +38,7 @@ func TestPlacement(t *testing.T, p Placement) {
 		{"AllocationsThatCannotBe", allocationsAreChecked},
 		{"ConsumerTypes", consumersKeepTheirType},
 		{"Exchange", allocationsAreExchanged},
+		{"Reshape", allocationsMoveWithInventories},
 	} {
 		t.Run(test.claim, func(t *testing.T) {
 			defer Tidy(t, p)
