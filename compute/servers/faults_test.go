@@ -471,7 +471,8 @@ func (w *fixture) only() compute.ID {
 // bootOn begins to create servers with a port in the network, and others.
 func (w *fixture) bootOn(s *cloudService, n int, ports ...compute.ID) error {
 	spec := servers.ServerSpec{
-		Name: "vm", Flavor: "m1", Image: cirros, Min: n, PortsMayRequest: true, Networks: []compute.NetworkSpec{{Network: compute.ID(w.net)}},
+		Name: "vm", Flavor: "m1", Image: cirros, Min: n, PortsMayRequest: true,
+		Networks: []compute.NetworkSpec{{Network: compute.ID(w.net)}},
 	}
 	for _, p := range ports {
 		spec.Networks = append(spec.Networks, compute.NetworkSpec{Port: p})
@@ -531,8 +532,8 @@ func (w *fixture) afterwards(after string) {
 }
 
 // Whatever happens on the way to a peer service, at whatever request: as soon as the way is
-// free, all that is allocated, bound and made belongs to a server, and no server is stuck. A rotation has
-// a quarter of the scenarios.
+// free, all that is allocated, bound and made belongs to a server, and no server is stuck. A
+// rotation has a quarter of the scenarios.
 func TestServersSurviveTheirPeers(t *testing.T) {
 	names := rotation.Part(slices.Sorted(maps.Keys(scenarios)), 4)
 	if racetest.Few() {
@@ -562,7 +563,8 @@ func TestServersSurviveTheirPeers(t *testing.T) {
 	}
 }
 
-// A jumping store is a store during one of whose transactions the clock is set. The process may end with it.
+// A jumping store is a store during one of whose transactions the clock is set. The process may end
+// with it.
 type jumping struct {
 	compute.Store
 	updates int
@@ -582,8 +584,9 @@ func (j *jumping) Update(ctx context.Context, now time.Time, fn func(compute.Wri
 	return j.Store.Update(ctx, now, fn)
 }
 
-// Whenever the clock is set back or forward, no other service takes what is carried out, and nothing waits
-// for the clock; also when the process ends then. A rotation has a quarter of the scenarios.
+// Whenever the clock is set back or forward, no other service takes what is carried out, and
+// nothing waits for the clock; also when the process ends then. A rotation has a quarter of the
+// scenarios.
 func TestServersSurviveTheClock(t *testing.T) {
 	names := rotation.Part(slices.Sorted(maps.Keys(scenarios)), 4)
 	if racetest.Few() {
@@ -646,7 +649,8 @@ func TestTakeOver(t *testing.T) {
 
 		brief := w.serve(w.store, func(s *compute.Settings) { s.LeaseTime = 20 * time.Second })
 		w.prepare(scenarios[name])
-		w.during(scenarios[name], w.serve(&dying{Store: w.store, endAt: 4}, func(s *compute.Settings) { s.LeaseTime = 20 * time.Second }))
+		w.during(scenarios[name],
+			w.serve(&dying{Store: w.store, endAt: 4}, func(s *compute.Settings) { s.LeaseTime = 20 * time.Second }))
 		w.later(21 * time.Second)
 		w.report()
 		w.work(brief, nil)
@@ -654,8 +658,8 @@ func TestTakeOver(t *testing.T) {
 	}
 }
 
-// What a run of the program was at that has certainly ended goes on after a rest; what another one is
-// at, of which that is not known, waits for its lease.
+// What a run of the program was at that has certainly ended goes on after a rest; what another one
+// is at, of which that is not known, waits for its lease.
 func TestTakeOverOfEndedRuns(t *testing.T) {
 	for _, name := range []string{"Boot", "Attach", "Detach"} {
 		for _, run := range []string{"one", "another"} {
@@ -681,7 +685,8 @@ func TestTakeOverOfEndedRuns(t *testing.T) {
 	}
 }
 
-// Wherever the process ends, the next one finishes what it had begun. A rotation has every second transaction.
+// Wherever the process ends, the next one finishes what it had begun. A rotation has every second
+// transaction.
 func TestServersSurviveTheProcess(t *testing.T) {
 	first, step := rotation.Every(2)
 	for name, s := range scenarios {

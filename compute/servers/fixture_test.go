@@ -76,7 +76,8 @@ type fixture struct {
 // service and placement. Without a keystone the compute service needs no tokens.
 type paths struct {
 	placement, network, amounts, keystone *breakable
-	unanswered                            func() // is called when a request of the compute service has no answer, unless it is nil
+	// unanswered is called when a request of the compute service has no answer, unless it is nil.
+	unanswered func()
 }
 
 const (
@@ -99,7 +100,10 @@ func newFixture(t *testing.T, room int64, hosts ...string) *fixture {
 // newFixtureIn is newFixture with a given store.
 func newFixtureIn(t *testing.T, store compute.Store, room int64, hosts ...string) *fixture {
 	t.Helper()
-	w := &fixture{T: t, store: store, policies: map[int64]network.ID{}, given: map[network.ID]bool{}, hosts: map[string]string{}, now: computetest.Now, paths: &paths{}, log: logtest.Logger()}
+	w := &fixture{
+		T: t, store: store, policies: map[int64]network.ID{}, given: map[network.ID]bool{}, hosts: map[string]string{},
+		now: computetest.Now, paths: &paths{}, log: logtest.Logger(),
+	}
 	w.paths.placement = newBreakable(t, placementapitest.New(t, placementservice.DefaultSettings()))
 	w.paths.amounts = newBreakable(t, w.paths.placement.handler)
 	w.places = placementclient.New(options(t, w.paths.placement.inner))
@@ -140,7 +144,8 @@ func (w *fixture) serve(store compute.Store, settings ...func(*compute.Settings)
 func (w *fixture) serveAs(run string, store compute.Store, settings ...func(*compute.Settings)) *cloudService {
 	toPlacement, toNetwork := w.paths.placement.options(w), w.paths.network.options(w)
 	if k := w.paths.keystone; k != nil {
-		toPlacement.Access, toNetwork.Access = login{w.paths.placement.url, k.client(w), w}, login{w.paths.network.url, k.client(w), w}
+		toPlacement.Access = login{w.paths.placement.url, k.client(w), w}
+		toNetwork.Access = login{w.paths.network.url, k.client(w), w}
 	}
 	toPlacement.Observe = func(_ string, status int, _ time.Duration) {
 		if status == 0 && w.paths.unanswered != nil {
@@ -220,16 +225,21 @@ func (w *fixture) newNetwork() {
 	for resource := range settings.Quotas {
 		settings.Quotas[resource] = -1
 	}
-	w.network = service.New(storetest.Rerun(store), settings, service.Peers{Placement: placementclient.New(w.paths.amounts.options(w)), Log: logtest.Logger()})
+	w.network = service.New(storetest.Rerun(store), settings, service.Peers{
+		Placement: placementclient.New(w.paths.amounts.options(w)), Log: logtest.Logger(),
+	})
 	rules, err := policy.New(policy.Options{Defaults: networkapi.PolicyDefaults(), Networking: true})
 	w.must(err)
 	api := &networkapi.API{Network: w.network, Policy: rules}
 	w.paths.network = newBreakable(w, networkapi.Handler(httpapi.New(httpapi.Config{
-		Service: "network", Routes: api.Routes(), Authenticate: httpapi.NoAuth, Public: networkapi.Public, Problem: networkapi.Problem,
+		Service: "network", Routes: api.Routes(), Authenticate: httpapi.NoAuth, Public: networkapi.Public,
+		Problem: networkapi.Problem,
 	})))
 	nets, err := w.network.CreateNetworks(ctx, []topology.NetworkSpec{{
-		NetworkRow: network.NetworkRow{Common: network.Common{Project: computetest.Project, Name: "net0"}, AdminStateUp: true, PortSecurity: true},
-		Segments:   []topology.SegmentSpec{{Type: network.VLAN, PhysicalNetwork: "physnet0", SegmentationID: 100}},
+		NetworkRow: network.NetworkRow{
+			Common: network.Common{Project: computetest.Project, Name: "net0"}, AdminStateUp: true, PortSecurity: true,
+		},
+		Segments: []topology.SegmentSpec{{Type: network.VLAN, PhysicalNetwork: "physnet0", SegmentationID: 100}},
 	}})
 	w.must(err)
 	w.net = nets[0].ID
@@ -266,7 +276,8 @@ func (w *fixture) hostAt(name, physical string, room int64) {
 	w.hosts[id] = name
 	w.must(providertreetest.Set(ctx, w.places, providertree.Provider{
 		ID: placement.UUID(id), Name: name, Inventories: map[string]placement.Inventory{
-			"VCPU": providertreetest.Offer(100), "MEMORY_MB": providertreetest.Offer(100000), "DISK_GB": providertreetest.Offer(1000),
+			"VCPU": providertreetest.Offer(100), "MEMORY_MB": providertreetest.Offer(100000),
+			"DISK_GB": providertreetest.Offer(1000),
 		},
 	}))
 	a, _, err := w.network.Beat(ctx, agents.Heartbeat{
@@ -295,8 +306,10 @@ func (w *fixture) port(rate int64, vnic ...string) compute.ID {
 	w.Helper()
 	vnic = append(vnic, "normal")
 	made, err := w.network.CreatePorts(ctx, []ports.Spec{{
-		PortRow: network.PortRow{Common: network.Common{Project: computetest.Project}, Network: w.net, Policy: w.policy(rate), AdminStateUp: true},
-		AnyIPs:  true, AnyGroups: true, AnyPortSecurity: true, VNIC: vnic[0],
+		PortRow: network.PortRow{
+			Common: network.Common{Project: computetest.Project}, Network: w.net, Policy: w.policy(rate), AdminStateUp: true,
+		},
+		AnyIPs: true, AnyGroups: true, AnyPortSecurity: true, VNIC: vnic[0],
 	}})
 	w.must(err)
 	w.given[made[0].ID], w.last = true, made[0].ID
@@ -308,10 +321,13 @@ func (w *fixture) policy(rate int64) network.ID {
 	if rate == 0 || w.policies[rate] != "" {
 		return w.policies[rate]
 	}
-	made, err := w.network.CreatePolicies(ctx, []network.PolicyRow{{Common: network.Common{Project: computetest.Project, Name: fmt.Sprint(rate)}}})
+	made, err := w.network.CreatePolicies(ctx,
+		[]network.PolicyRow{{Common: network.Common{Project: computetest.Project, Name: fmt.Sprint(rate)}}})
 	w.must(err)
 	for _, direction := range []string{network.Egress, network.Ingress} {
-		_, err := w.network.CreateRule(ctx, network.RuleRow{Policy: made[0].ID, Type: network.MinimumBandwidth, Direction: direction, Rate: rate})
+		_, err := w.network.CreateRule(ctx, network.RuleRow{
+			Policy: made[0].ID, Type: network.MinimumBandwidth, Direction: direction, Rate: rate,
+		})
 		w.must(err)
 	}
 	w.policies[rate] = made[0].ID
@@ -406,12 +422,13 @@ func (w *fixture) report() {
 
 // agrees compares the three services with each other: each server has allocations for what its
 // flavor and its bound ports request, on the providers of its host and of those ports, no other
-// consumer has any, no port is stuck, each host that is up is to have its servers and no others, and nothing
-// is under way.
+// consumer has any, no port is stuck, each host that is up is to have its servers and no others,
+// and nothing is under way.
 func (w *fixture) agrees(after string) {
 	w.Helper()
 	if left := computetest.Read[compute.OperationRow](w, w.store); len(left) > 0 {
-		w.Errorf("%s: %d operations are left: %s/%s back %v %s", after, len(left), left[0].Kind, left[0].Step, left[0].Back, left[0].Body)
+		w.Errorf("%s: %d operations are left: %s/%s back %v %s", after, len(left), left[0].Kind, left[0].Step, left[0].Back,
+			left[0].Body)
 	}
 	if left, err := w.network.Recover(ctx, 0); err != nil || left != 0 {
 		w.Errorf("%s: %d intents are left, %v", after, left, err)
@@ -454,9 +471,11 @@ func sizeOf(flavor compute.ID) map[string]int64 {
 	return map[string]int64{"VCPU": 1, "MEMORY_MB": 128, "DISK_GB": 1}
 }
 
-// fitsMigration looks at one migration, and adds what it is to have: of a server that may come back, what its former
-// flavor and its ports request, on the source.
-func (w *fixture) fitsMigration(after string, m compute.MigrationRow, server compute.ServerRow, want map[string]allocations.Amounts) {
+// fitsMigration looks at one migration, and adds what it is to have: of a server that may come
+// back, what its former flavor and its ports request, on the source.
+func (w *fixture) fitsMigration(
+	after string, m compute.MigrationRow, server compute.ServerRow, want map[string]allocations.Amounts,
+) {
 	w.Helper()
 	want[string(m.ID)] = allocations.Amounts{}
 	switch m.Status {
@@ -467,7 +486,8 @@ func (w *fixture) fitsMigration(after string, m compute.MigrationRow, server com
 		w.Errorf("%s: a migration is %s", after, m.Status)
 	}
 	if server.State != compute.Resized || server.Host != m.Dest {
-		w.Errorf("%s: server %s is %s on %q, and its migration from %q to %q waits", after, m.Server, server.State, server.Host, m.Source, m.Dest)
+		w.Errorf("%s: server %s is %s on %q, and its migration from %q to %q waits", after, m.Server, server.State,
+			server.Host, m.Source, m.Dest)
 	}
 	_, node := computetest.Host(m.Source, 0)
 	allocated, err := w.places.Allocations(ctx, string(m.ID))
@@ -495,13 +515,16 @@ func (w *fixture) fitsMigration(after string, m compute.MigrationRow, server com
 		}
 	}
 	if !maps.Equal(has, requested) || !maps.Equal(allocated.Amounts[string(node.ID)], sizeOf(m.OldFlavor)) {
-		w.Errorf("%s: a migration holds %v, want %v of %s and %v for ports", after, allocated.Amounts, sizeOf(m.OldFlavor), node.ID, requested)
+		w.Errorf("%s: a migration holds %v, want %v of %s and %v for ports", after, allocated.Amounts, sizeOf(m.OldFlavor),
+			node.ID, requested)
 	}
 	want[string(m.ID)] = allocated.Amounts
 }
 
 // fits looks at one port, and adds what it requests to the expected allocations of its server.
-func (w *fixture) fits(after string, p *network.Port, existing map[string]compute.ServerRow, want map[string]allocations.Amounts) {
+func (w *fixture) fits(
+	after string, p *network.Port, existing map[string]compute.ServerRow, want map[string]allocations.Amounts,
+) {
 	w.Helper()
 	rows := computetest.Read[compute.PortRow](w, w.store, compute.Where(compute.ByPort, compute.ID(p.ID)))
 	server, ok := existing[p.DeviceID]
@@ -511,7 +534,8 @@ func (w *fixture) fits(after string, p *network.Port, existing map[string]comput
 			w.Errorf("%s: port %s was created for a server and remains", after, p.ID)
 		}
 		if p.Binding.Host != "" || len(p.Binding.Profile) > 2 || p.DeviceOwner != "" || len(rows) > 0 {
-			w.Errorf("%s: port %s has no device and is bound to %q with %s, %d rows", after, p.ID, p.Binding.Host, p.Binding.Profile, len(rows))
+			w.Errorf("%s: port %s has no device and is bound to %q with %s, %d rows", after, p.ID, p.Binding.Host,
+				p.Binding.Profile, len(rows))
 		}
 		return
 	case !ok:
@@ -519,11 +543,14 @@ func (w *fixture) fits(after string, p *network.Port, existing map[string]comput
 		return
 	case server.State == compute.ShelvedOffloaded:
 		if server.Host != "" || p.Binding.Host != "" || len(p.Binding.Profile) > 2 || p.DeviceOwner == "" || len(rows) != 1 {
-			w.Errorf("%s: port %s of a shelved server is bound to %q with %s, %d rows", after, p.ID, p.Binding.Host, p.Binding.Profile, len(rows))
+			w.Errorf("%s: port %s of a shelved server is bound to %q with %s, %d rows", after, p.ID, p.Binding.Host,
+				p.Binding.Profile, len(rows))
 		}
 		return
-	case server.Host == "" || p.Binding.Host != server.Host || len(rows) != 1 || string(rows[0].Server) != p.DeviceID || rows[0].Unplugged:
-		w.Errorf("%s: port %s is bound to %q, its server %s is on %q; rows are %+v", after, p.ID, p.Binding.Host, server.Name, server.Host, rows)
+	case server.Host == "" || p.Binding.Host != server.Host || len(rows) != 1 || string(rows[0].Server) != p.DeviceID ||
+		rows[0].Unplugged:
+		w.Errorf("%s: port %s is bound to %q, its server %s is on %q; rows are %+v", after, p.ID, p.Binding.Host, server.Name,
+			server.Host, rows)
 	}
 	var profile struct {
 		Allocation  guarantee.ProfileAllocation
@@ -541,14 +568,15 @@ func (w *fixture) fits(after string, p *network.Port, existing map[string]comput
 			provider = profile.Allocation.Groups[g.ID]
 		}
 		if host := w.hosts[provider.String()]; host != server.Host {
-			w.Errorf("%s: port %s has its rate on %s, of %q, and its server %s is on %q", after, p.ID, provider, host, server.Name, server.Host)
+			w.Errorf("%s: port %s has its rate on %s, of %q, and its server %s is on %q", after, p.ID, provider, host,
+				server.Name, server.Host)
 		}
 		want[p.DeviceID] = want[p.DeviceID].Plus(allocations.Amounts{provider.String(): g.Resources})
 	}
 }
 
-// compareAllocations compares the allocations of servers with the expected ones, on each provider, and
-// with the usages.
+// compareAllocations compares the allocations of servers with the expected ones, on each provider,
+// and with the usages.
 func (w *fixture) compareAllocations(after string, want map[string]allocations.Amounts) {
 	w.Helper()
 	total := map[string]int64{}
@@ -564,13 +592,14 @@ func (w *fixture) compareAllocations(after string, want map[string]allocations.A
 			}
 		}
 	}
-	if used := w.used(); used[egress] != total[egress] || used[ingress] != total[ingress] || used["VCPU"] != total["VCPU"] {
+	if used := w.used(); used[egress] != total[egress] || used[ingress] != total[ingress] ||
+		used["VCPU"] != total["VCPU"] {
 		w.Errorf("%s: %v is used, and servers have %v", after, used, total)
 	}
 }
 
-// compareHosted looks what hosts are to have: those that are up, their servers; others also what they have
-// to destroy when they are back.
+// compareHosted looks what hosts are to have: those that are up, their servers; others also what
+// they have to destroy when they are back.
 func (w *fixture) compareHosted(after string, existing map[string]compute.ServerRow) {
 	w.Helper()
 	up := map[string]bool{}
@@ -601,15 +630,16 @@ func (w *fixture) compareHosted(after string, existing map[string]compute.Server
 	}
 }
 
-// wishFits reports whether a server that nothing is done to is as its host is to have it. One that could
-// not be resumed is in error.
+// wishFits reports whether a server that nothing is done to is as its host is to have it. One that
+// could not be resumed is in error.
 func wishFits(wish string, server compute.ServerRow) bool {
 	power := map[string]compute.Power{
 		compute.DesiredRunning: compute.Running, compute.DesiredStopped: compute.ShutDown,
 		compute.DesiredPaused: compute.PowerPaused, compute.DesiredSuspended: compute.ShutDown,
 	}[wish]
 	saved := wish == compute.DesiredSuspended
-	return power == server.Power && (saved == (server.State == compute.Suspended) || saved && server.State == compute.Error)
+	return power == server.Power &&
+		(saved == (server.State == compute.Suspended) || saved && server.State == compute.Error)
 }
 
 // used is how much is used of each class, of all providers.
@@ -661,8 +691,8 @@ func newBreakable(t testing.TB, h http.Handler) *breakable {
 	return b
 }
 
-// refuses has the service refuse connections after a request, counted from here, at once when that is 0. What it returns ends
-// that, and reports whether there was such a request.
+// refuses has the service refuse connections after a request, counted from here, at once when that
+// is 0. What it returns ends that, and reports whether there was such a request.
 func (b *breakable) refuses(at int) (end func() bool) {
 	if b.happens(at, func() { b.closed.Store(true) }); at == 0 {
 		b.closed.Store(true)
@@ -674,8 +704,8 @@ func (b *breakable) refuses(at int) (end func() bool) {
 	}
 }
 
-// A way is the transport of requests to a service, on which connections are refused while it is closed. Its address stays its own,
-// which a closed listener would lose to another test.
+// A way is the transport of requests to a service, on which connections are refused while it is
+// closed. Its address stays its own, which a closed listener would lose to another test.
 type way struct {
 	http.RoundTripper
 	to *breakable
@@ -773,8 +803,8 @@ func (b *breakable) happens(at int, does func()) {
 	b.does = does
 }
 
-// stalls has something happen while a request waits that only reads, counted from here: its worker goes on
-// after it.
+// stalls has something happen while a request waits that only reads, counted from here: its worker
+// goes on after it.
 func (b *breakable) stalls(at int, does func()) {
 	b.happens(at, does)
 	b.mu.Lock()
@@ -799,7 +829,8 @@ func (b *breakable) heals() bool {
 
 // usages returns what all servers of the project use, by class.
 func (w *fixture) usages() (map[string]int64, error) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, w.paths.placement.inner+"/usages?project_id="+computetest.Project, nil)
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet,
+		w.paths.placement.inner+"/usages?project_id="+computetest.Project, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -32,9 +32,13 @@ func (s *Service) EvacuateServer(ctx context.Context, by compute.Caller, id comp
 		return err
 	}
 	_, err = s.beginMove(ctx, by, id, moveRequest{
-		operation: lifecycle.KindEvacuate, action: evacuateAction, kind: compute.TypeEvacuate, task: compute.TaskRebuilding, status: compute.StatusAccepted, events: []string{"rebuild_server"}, host: to.Host,
-		may:  func(c *lifecycle.Change) (compute.ServerRow, error) { return s.evacuableIn(c, id, to) },
-		data: lifecycle.MoveData{HostChoice: scheduler.HostChoice{Image: image.Image, Forced: to.Forced}, Flavor: row.Flavor, FlavorID: row.FlavorID, Stop: to.Stop},
+		operation: lifecycle.KindEvacuate, action: evacuateAction, kind: compute.TypeEvacuate, task: compute.TaskRebuilding,
+		status: compute.StatusAccepted, events: []string{"rebuild_server"}, host: to.Host,
+		may: func(c *lifecycle.Change) (compute.ServerRow, error) { return s.evacuableIn(c, id, to) },
+		data: lifecycle.MoveData{
+			HostChoice: scheduler.HostChoice{Image: image.Image, Forced: to.Forced}, Flavor: row.Flavor, FlavorID: row.FlavorID,
+			Stop: to.Stop,
+		},
 	})
 	return err
 }
@@ -57,7 +61,8 @@ func (s *Service) evacuableIn(r compute.Reader, id compute.ID, to Evacuation) (c
 		return row, err
 	}
 	if to.Host != "" {
-		if _, err := compute.OneOr[compute.ServiceRow](r, compute.NotFound("ComputeHostNotFound", "Compute host %s not found.", to.Host), compute.Where(compute.ByHost, to.Host)); err != nil {
+		absent := compute.NotFound("ComputeHostNotFound", "Compute host %s not found.", to.Host)
+		if _, err := compute.OneOr[compute.ServiceRow](r, absent, compute.Where(compute.ByHost, to.Host)); err != nil {
 			return row, err
 		}
 		if to.Host == row.Host {

@@ -37,8 +37,8 @@ func newMoves(t *testing.T) *moves {
 	return m
 }
 
-// is checks the state of the server, whether it is on another host than at first, the status of its last migration, and
-// how much of the bandwidth of all hosts is allocated.
+// is checks the state of the server, whether it is on another host than at first, the status of its
+// last migration, and how much of the bandwidth of all hosts is allocated.
 func (m *moves) is(what, state string, moved bool, status string, bandwidth int64) {
 	m.Helper()
 	m.agrees(what)
@@ -52,8 +52,8 @@ func (m *moves) is(what, state string, moved bool, status string, bandwidth int6
 	}
 }
 
-// TestResize follows a server with guaranteed ports through its resize, with what is allocated on both hosts until it is
-// confirmed or reverted.
+// TestResize follows a server with guaranteed ports through its resize, with what is allocated on
+// both hosts until it is confirmed or reverted.
 func TestResize(t *testing.T) {
 	m := newMoves(t)
 	resize := func(to compute.ID) {
@@ -91,7 +91,8 @@ func TestResize(t *testing.T) {
 	}
 }
 
-// A resized server may stay on its host where the settings allow it, and is built there with each of its flavors.
+// A resized server may stay on its host where the settings allow it, and is built there with each
+// of its flavors.
 func TestResizeOnItsHost(t *testing.T) {
 	w := newFixture(t, 10000, "cn1")
 	s := w.serve(w.store, func(s *compute.Settings) { s.ResizeOnHost = true })
@@ -133,13 +134,16 @@ func TestResizesConfirmThemselves(t *testing.T) {
 	m.is("when it has", compute.Active, true, "confirmed", 3000)
 }
 
-// A port that is deleted while its server can be reverted leaves nothing allocated, and the server comes back without it.
+// A port that is deleted while its server can be reverted leaves nothing allocated, and the server
+// comes back without it.
 func TestPortsDeletedWhileResized(t *testing.T) {
 	m := newMoves(t)
 	m.must(m.ResizeServer(ctx, ann, m.vm, servers.Resizing{Flavor: "m2"}))
 	m.work(m.cloudService, nil)
 	m.must(m.network.DeletePort(ctx, m.last))
-	if _, err := m.Receive(ctx, []servers.ExternalEvent{{Name: "network-vif-deleted", Server: m.vm, Tag: string(m.last)}}); err != nil {
+	if _, err := m.Receive(ctx, []servers.ExternalEvent{{
+		Name: "network-vif-deleted", Server: m.vm, Tag: string(m.last),
+	}}); err != nil {
 		t.Fatal(err)
 	}
 	m.must(m.RevertResize(ctx, ann, m.vm))
@@ -147,12 +151,14 @@ func TestPortsDeletedWhileResized(t *testing.T) {
 	m.is("a revert without the deleted port", compute.Active, false, "reverted", 1000)
 }
 
-// A port gets a smaller policy while its server moves, before whichever request: the server and its migration have what
-// the flavor and the ports request, on the hosts of each, whether the move succeeds or is undone. A rotation has every
-// second request.
+// A port gets a smaller policy while its server moves, before whichever request: the server and its
+// migration have what the flavor and the ports request, on the hosts of each, whether the move
+// succeeds or is undone. A rotation has every second request.
 func TestPortsThatShrinkWhileServersMove(t *testing.T) {
 	first, step := rotation.Every(2)
-	for _, name := range []string{"Resize", "ResizeReverted", "ResizeDestinationFails", "Live", "LiveDestinationFails", "Evacuate", "Unshelve"} {
+	for _, name := range []string{
+		"Resize", "ResizeReverted", "ResizeDestinationFails", "Live", "LiveDestinationFails", "Evacuate", "Unshelve",
+	} {
 		for _, to := range []string{"placement", "network"} {
 			if racetest.Few() && (name != "Resize" || to == "placement") {
 				continue
@@ -182,9 +188,10 @@ func TestPortsThatShrinkWhileServersMove(t *testing.T) {
 	}
 }
 
-// A port that is given more while its server waits to be confirmed may request what the former host does not have any more.
-// The server that goes back is in error then, and has what its other ports request. The port can be detached, and attached again once there is
-// room or when it gets its former policy.
+// A port that is given more while its server waits to be confirmed may request what the former host
+// does not have any more. The server that goes back is in error then, and has what its other ports
+// request. The port can be detached, and attached again once there is room or when it gets its
+// former policy.
 func TestPortsThatGrowWhileServersWait(t *testing.T) {
 	for _, way := range []string{"room", "detach", "former policy"} {
 		t.Run(way, func(t *testing.T) {
@@ -211,7 +218,8 @@ func TestPortsThatGrowWhileServersWait(t *testing.T) {
 			m.must(m.RevertResize(ctx, ann, m.vm))
 			m.work(m.cloudService, nil)
 			one := must(m.Server(ctx, m.vm))
-			if one.State != compute.Error || one.Host != m.source || m.lastMigration().Status != "reverted" || !strings.Contains(string(one.Fault), string(grown)) {
+			if one.State != compute.Error || one.Host != m.source || m.lastMigration().Status != "reverted" ||
+				!strings.Contains(string(one.Fault), string(grown)) {
 				t.Fatalf("the server is %s on %s: %s", one.State, one.Host, one.Fault)
 			}
 			if used := m.used()[egress]; used != 2000+6500 {
@@ -240,8 +248,8 @@ func TestPortsThatGrowWhileServersWait(t *testing.T) {
 	}
 }
 
-// Whatever request is not answered while such a server goes back: it has what its other ports request, and keeps that
-// when the port is detached. A rotation has a quarter of the requests.
+// Whatever request is not answered while such a server goes back: it has what its other ports
+// request, and keeps that when the port is detached. A rotation has a quarter of the requests.
 func TestGrownPortsSurviveTheWire(t *testing.T) {
 	first, step := rotation.Every(4)
 	for _, to := range []string{"placement", "network"} {
@@ -264,13 +272,16 @@ func TestGrownPortsSurviveTheWire(t *testing.T) {
 				m.must(err)
 				path := map[string]*breakable{"placement": m.paths.placement, "network": m.paths.network}[to]
 				path.breaks(at, false, true)
-				m.during(scenario{do: func(w *fixture, s *cloudService) error { return s.RevertResize(ctx, ann, m.vm) }}, m.cloudService)
+				m.during(scenario{do: func(w *fixture, s *cloudService) error { return s.RevertResize(ctx, ann, m.vm) }},
+					m.cloudService)
 				met = path.heals()
 				m.later(5 * time.Minute)
 				m.report()
 				m.work(m.cloudService, nil)
-				if one := must(m.Server(ctx, m.vm)); one.State != compute.Error || one.Host != m.source || m.used()[egress] != 2000+6500 {
-					t.Errorf("request %d: the server is %s on %s, and %d kbit/s are allocated", at, one.State, one.Host, m.used()[egress])
+				if one := must(m.Server(ctx, m.vm)); one.State != compute.Error || one.Host != m.source ||
+					m.used()[egress] != 2000+6500 {
+					t.Errorf("request %d: the server is %s on %s, and %d kbit/s are allocated", at, one.State, one.Host,
+						m.used()[egress])
 				}
 				m.must(m.ResetState(ctx, root, m.vm, compute.Active))
 				m.must(m.Detach(ctx, ann, m.vm, grown))
@@ -298,8 +309,8 @@ func (w *fixture) shrink(policy network.ID) {
 	}
 }
 
-// A live migration leaves the server's ports on the new host, and nothing on the old one. One that fails, wherever, or that
-// is aborted leaves all as it was.
+// A live migration leaves the server's ports on the new host, and nothing on the old one. One that
+// fails, wherever, or that is aborted leaves all as it was.
 func TestLiveMigration(t *testing.T) {
 	m := newMoves(t)
 	m.must(m.LiveMigrateServer(ctx, root, m.vm, servers.LiveMigration{}))
@@ -327,8 +338,10 @@ func TestLiveMigration(t *testing.T) {
 			Destination string `json:"migrating_to"`
 		}
 		m.must(json.Unmarshal(p.Binding.Profile, &profile))
-		if profile.Destination != m.lastMigration().Dest || p.Status != network.PortDown || p.Binding.VIF != "ovs" || len(p.Inactive) != 1 {
-			t.Errorf("a port that moves to %s is %s, %s with %s", m.lastMigration().Dest, p.Status, p.Binding.VIF, p.Binding.Profile)
+		if profile.Destination != m.lastMigration().Dest || p.Status != network.PortDown || p.Binding.VIF != "ovs" ||
+			len(p.Inactive) != 1 {
+			t.Errorf("a port that moves to %s is %s, %s with %s", m.lastMigration().Dest, p.Status, p.Binding.VIF,
+				p.Binding.Profile)
 		}
 	}
 	m.must(m.AbortLiveMigration(ctx, root, m.vm, m.lastMigration().Number, true))
@@ -336,8 +349,9 @@ func TestLiveMigration(t *testing.T) {
 	m.is("an abortion", compute.Active, false, "cancelled", 3000)
 }
 
-// A live migration can be aborted until its source has stopped the server: then it is cancelled. After that, and while it is undone because it has
-// failed, that is refused, and the migration ends as it does without.
+// A live migration can be aborted until its source has stopped the server: then it is cancelled.
+// After that, and while it is undone because it has failed, that is refused, and the migration ends
+// as it does without.
 func TestAbortAtEachStep(t *testing.T) {
 	for _, fails := range []bool{false, true} {
 		accepted, refused := 0, 0
@@ -379,13 +393,17 @@ func TestAbortAtEachStep(t *testing.T) {
 	}
 }
 
-// A server of an affinity group moves to a host with another one of its servers only, and there also when more of them stay where it was.
+// A server of an affinity group moves to a host with another one of its servers only, and there
+// also when more of them stay where it was.
 func TestMovesOfServersThatAreTogether(t *testing.T) {
 	w := newFixture(t, 2500, "cn1", "cn2", "cn3")
-	g := must(w.CreateGroup(ctx, compute.GroupRow{Project: computetest.Project, User: computetest.User, Policy: "affinity"}))
+	g := must(w.CreateGroup(ctx,
+		compute.GroupRow{Project: computetest.Project, User: computetest.User, Policy: "affinity"}))
 	var ids []compute.ID
 	for _, host := range []string{"cn1", "cn1", "cn2"} {
-		made := must(w.CreateServers(ctx, ann, servers.ServerSpec{Name: "vm", Flavor: "m1", Image: cirros, ForcedHost: host, Hints: fmt.Appendf(nil, `{"group": %q}`, g.ID)}))
+		made := must(w.CreateServers(ctx, ann, servers.ServerSpec{
+			Name: "vm", Flavor: "m1", Image: cirros, ForcedHost: host, Hints: fmt.Appendf(nil, `{"group": %q}`, g.ID),
+		}))
 		w.workAtOnce()
 		ids = append(ids, made[0].ID)
 	}
@@ -402,8 +420,8 @@ func TestMovesOfServersThatAreTogether(t *testing.T) {
 	w.agrees("moves of servers that are together")
 }
 
-// A move is undone when the network service is there again that has refused connections: its absence is no reason to leave
-// the server in error, and its ports on a host that it is not on.
+// A move is undone when the network service is there again that has refused connections: its
+// absence is no reason to leave the server in error, and its ports on a host that it is not on.
 func TestUndoneMovesWaitForTheNetwork(t *testing.T) {
 	for status, undone := range map[string]func(m *moves, refuse func()) scenario{
 		"reverted": func(m *moves, refuse func()) scenario {
@@ -442,8 +460,8 @@ func TestUndoneMovesWaitForTheNetwork(t *testing.T) {
 	}
 }
 
-// An evacuated server has its ports on the new host. The source destroys what it has of it when it is back, and what was
-// allocated there is released then.
+// An evacuated server has its ports on the new host. The source destroys what it has of it when it
+// is back, and what was allocated there is released then.
 func TestEvacuation(t *testing.T) {
 	m := newMoves(t)
 	if err := m.EvacuateServer(ctx, root, m.vm, servers.Evacuation{}); err == nil {
@@ -452,8 +470,10 @@ func TestEvacuation(t *testing.T) {
 	m.must(m.evacuateOn(m.cloudService))
 	m.work(m.cloudService, nil)
 	one := must(m.Server(ctx, m.vm))
-	if one.State != compute.Active || one.Host == m.source || m.lastMigration().Status != "done" || m.used()[egress] != 6000 {
-		t.Fatalf("the server is %s on %s, its migration %s, %v is used: %s", one.State, one.Host, m.lastMigration().Status, m.used(), m.why(m.vm))
+	if one.State != compute.Active || one.Host == m.source || m.lastMigration().Status != "done" ||
+		m.used()[egress] != 6000 {
+		t.Fatalf("the server is %s on %s, its migration %s, %v is used: %s", one.State, one.Host, m.lastMigration().Status,
+			m.used(), m.why(m.vm))
 	}
 	m.report()
 	m.work(m.cloudService, nil)
@@ -463,8 +483,8 @@ func TestEvacuation(t *testing.T) {
 	}
 }
 
-// A server that is to be stopped when it is evacuated never runs on its new host, and can be started there. One that was in
-// error runs.
+// A server that is to be stopped when it is evacuated never runs on its new host, and can be
+// started there. One that was in error runs.
 func TestEvacuationStops(t *testing.T) {
 	m := newMoves(t)
 	m.must(m.evacuateAs(m.cloudService, servers.Evacuation{Stop: true}))
@@ -474,7 +494,8 @@ func TestEvacuationStops(t *testing.T) {
 		}
 		return nil
 	})
-	if one := must(m.Server(ctx, m.vm)); one.State != compute.Stopped || one.Power != compute.ShutDown || one.Host == m.source {
+	if one := must(m.Server(ctx, m.vm)); one.State != compute.Stopped || one.Power != compute.ShutDown ||
+		one.Host == m.source {
 		t.Fatalf("the server is %s, %d, on %s: %s", one.State, one.Power, one.Host, m.why(m.vm))
 	}
 	m.report()
@@ -493,8 +514,8 @@ func TestEvacuationStops(t *testing.T) {
 	}
 }
 
-// The service of a host that does not come back can be deleted once its servers are evacuated: what they had there is
-// released.
+// The service of a host that does not come back can be deleted once its servers are evacuated: what
+// they had there is released.
 func TestDeadHostsAreDeleted(t *testing.T) {
 	m := newMoves(t)
 	m.must(m.evacuateOn(m.cloudService))
@@ -509,7 +530,8 @@ func TestDeadHostsAreDeleted(t *testing.T) {
 	}
 }
 
-// A move without a valid host says what the other hosts lack, not only that the server is to leave its own.
+// A move without a valid host says what the other hosts lack, not only that the server is to leave
+// its own.
 func TestMovesSayWhatIsMissing(t *testing.T) {
 	w := newFixture(t, 4500, "cn1", "cn2")
 	vm := w.boot("vm", w.port(2000))
@@ -532,8 +554,8 @@ func TestMovesSayWhatIsMissing(t *testing.T) {
 	}
 }
 
-// A move whose ports cannot be bound to the destination, or not changed to it, says so in an event there, also when no host got
-// a command.
+// A move whose ports cannot be bound to the destination, or not changed to it, says so in an event
+// there, also when no host got a command.
 func TestMovesSayWhyPortsAreNotBound(t *testing.T) {
 	liveMove := func(m *moves) error { return m.LiveMigrateServer(ctx, root, m.vm, servers.LiveMigration{}) }
 	evacuation := func(m *moves) error { return m.evacuateOn(m.cloudService) }
@@ -579,15 +601,17 @@ func TestMovesSayWhyPortsAreNotBound(t *testing.T) {
 					why += e.Event + " on " + e.Host + ": " + e.Details
 				}
 			}
-			if want := tc.event + " on " + m.lastMigration().Dest + ": "; !strings.HasPrefix(why, want) || !strings.Contains(why, "it cannot be bound") || last.Message != "Error" {
+			if want := tc.event + " on " + m.lastMigration().Dest + ": "; !strings.HasPrefix(why, want) ||
+				!strings.Contains(why, "it cannot be bound") || last.Message != "Error" {
 				t.Errorf("the action says %q, and %q; want %q", last.Message, why, want)
 			}
 		})
 	}
 }
 
-// A device of a port that moves is one of the interface whose bandwidth the port has on its new host. That on the former
-// host is nobody else's while the server may come back, and its port's again when it does.
+// A device of a port that moves is one of the interface whose bandwidth the port has on its new
+// host. That on the former host is nobody else's while the server may come back, and its port's
+// again when it does.
 func TestMovesOfDevices(t *testing.T) {
 	w := newFixture(t, 2500, "cn1", "cn2")
 	w.nics("cn1", "2000")

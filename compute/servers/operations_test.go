@@ -314,7 +314,8 @@ func TestRemainsOnAHostAreNotBuilt(t *testing.T) {
 	w.agrees("remains")
 }
 
-// A server whose disks are retained stays on its host without its ports, and its devices stay given to it.
+// A server whose disks are retained stays on its host without its ports, and its devices stay given
+// to it.
 func TestKeptServers(t *testing.T) {
 	w := newFixture(t, 2500, "cn1")
 	vm := w.boot("vm", w.port(1000))

@@ -40,7 +40,8 @@ func (w *fixture) tree(id compute.ID) (lines []string) {
 	return lines
 }
 
-// Placement has what a host has, also when it was away meanwhile, and has nothing of a host that is no more.
+// Placement has what a host has, also when it was away meanwhile, and has nothing of a host that is
+// no more.
 func TestSyncTree(t *testing.T) {
 	w := newFixture(t, 0)
 	_, node := computetest.Host("cn1", 0)
@@ -73,14 +74,19 @@ func TestSyncTree(t *testing.T) {
 	w.must(err)
 	keep("a disabled one", "", true, "cn1 COMPUTE_NODE COMPUTE_STATUS_DISABLED VCPU=8", gpu)
 
-	w.must(providertreetest.Change(ctx, w.places, placement.UUID(node.ID), func(p *providertree.Provider) { p.Traits = []string{"COMPUTE_NODE"} }))
+	w.must(providertreetest.Change(ctx, w.places, placement.UUID(node.ID), func(p *providertree.Provider) {
+		p.Traits = []string{"COMPUTE_NODE"}
+	}))
 	keep("what others have changed is not seen at once", "", false, "cn1 COMPUTE_NODE VCPU=8", gpu)
 	w.later(6 * time.Minute)
 	keep("but later", "", true, "cn1 COMPUTE_NODE COMPUTE_STATUS_DISABLED VCPU=8", gpu)
 
-	has.Additional = []inventory.Additional{{ID: inventory.ComputeNode, File: "a.yaml", Inventories: map[string]inventory.Extra{"VCPU": {Total: 1}}}}
+	has.Additional = []inventory.Additional{{
+		ID: inventory.ComputeNode, File: "a.yaml", Inventories: map[string]inventory.Extra{"VCPU": {Total: 1}},
+	}}
 	for range 2 {
-		keep("a mistake of the operator's", "a.yaml: the host reports the inventory of VCPU", true, "cn1 COMPUTE_NODE COMPUTE_STATUS_DISABLED VCPU=8", gpu)
+		keep("a mistake of the operator's", "a.yaml: the host reports the inventory of VCPU", true,
+			"cn1 COMPUTE_NODE COMPUTE_STATUS_DISABLED VCPU=8", gpu)
 	}
 	has.Additional, has.VCPU.Total = nil, 16
 	w.paths.placement.breaks(1, true, false)
@@ -91,7 +97,8 @@ func TestSyncTree(t *testing.T) {
 
 	card := string(has.DeviceID(has.Devices[0]))
 	user := string(computetest.ID("user"))
-	w.must(w.places.SetAllocations(ctx, user, allocations.Consumer{Project: computetest.Project, User: "u", Amounts: allocations.Amounts{card: {"VGPU": 1}}}))
+	w.must(w.places.SetAllocations(ctx, user,
+		allocations.Consumer{Project: computetest.Project, User: "u", Amounts: allocations.Amounts{card: {"VGPU": 1}}}))
 	has.Devices = nil
 	const kept = "cn1_pci_0000_84_00_0 CUSTOM_BERTH_REMOVED VGPU=4"
 	keep("a device that is gone while it is in use", "", true, "cn1 COMPUTE_NODE COMPUTE_STATUS_DISABLED VCPU=16", kept)
@@ -104,7 +111,9 @@ func TestSyncTree(t *testing.T) {
 	keep("but sooner than what nothing waits for", "", true, "cn1 COMPUTE_NODE COMPUTE_STATUS_DISABLED VCPU=16")
 
 	consumer := string(computetest.ID("held"))
-	allocated := allocations.Consumer{Project: computetest.Project, User: "u", Amounts: allocations.Amounts{string(node.ID): {"VCPU": 1}}}
+	allocated := allocations.Consumer{
+		Project: computetest.Project, User: "u", Amounts: allocations.Amounts{string(node.ID): {"VCPU": 1}},
+	}
 	w.must(w.places.SetAllocations(ctx, consumer, allocated))
 	service := services(w)["cn1"]
 	w.refusedWith(w.DeleteService(ctx, service), fault.Conflict, "HTTPConflict")
@@ -138,7 +147,8 @@ func services(w *fixture) map[string]compute.ID {
 	return ids
 }
 
-// A host that reported while the clock was ahead, and not since, is down: it is not chosen, and what it has can be evacuated.
+// A host that reported while the clock was ahead, and not since, is down: it is not chosen, and
+// what it has can be evacuated.
 func TestReportsFromTheFuture(t *testing.T) {
 	w := newFixture(t, 2500, "cn1", "cn2")
 	vm := w.boot("vm", w.port(1000))

@@ -22,8 +22,10 @@ func TestRoutedNetworks(t *testing.T) {
 	places := placementclient.NewCompute(options(w, w.paths.placement.inner))
 	defer places.Close()
 	nets, err := w.network.CreateNetworks(ctx, []topology.NetworkSpec{{
-		NetworkRow: network.NetworkRow{Common: network.Common{Project: computetest.Project, Name: "routed"}, AdminStateUp: true, PortSecurity: true},
-		Segments:   []topology.SegmentSpec{{Type: network.VLAN, PhysicalNetwork: "physnet0", SegmentationID: 200}},
+		NetworkRow: network.NetworkRow{
+			Common: network.Common{Project: computetest.Project, Name: "routed"}, AdminStateUp: true, PortSecurity: true,
+		},
+		Segments: []topology.SegmentSpec{{Type: network.VLAN, PhysicalNetwork: "physnet0", SegmentationID: 200}},
 	}})
 	w.must(err)
 	segments, err := w.network.Segments(ctx)
@@ -35,7 +37,8 @@ func TestRoutedNetworks(t *testing.T) {
 		}
 	}
 	_, err = w.network.CreateSubnets(ctx, []topology.SubnetSpec{{SubnetRow: network.SubnetRow{
-		Common: network.Common{Project: computetest.Project}, Network: nets[0].ID, Segment: segment, IPVersion: 4, CIDR: "10.9.0.0/24",
+		Common: network.Common{Project: computetest.Project}, Network: nets[0].ID, Segment: segment, IPVersion: 4,
+		CIDR: "10.9.0.0/24",
 	}}})
 	w.must(err)
 	on := w.serve(w.store, func(s *compute.Settings) { s.Requests.RoutedNetworks = true })
@@ -48,7 +51,8 @@ func TestRoutedNetworks(t *testing.T) {
 		w.work(s, nil)
 		return made[0].ID
 	}
-	refused := fmt.Sprintf("No valid host was found. Scheduling failed: Aggregates not found for the network %s", nets[0].ID)
+	refused := fmt.Sprintf("No valid host was found. Scheduling failed: Aggregates not found for the network %s",
+		nets[0].ID)
 	wants := func(what string, id compute.ID, text string) {
 		t.Helper()
 		if why := w.why(id); w.state(id) != compute.Error || !strings.Contains(why, text) {

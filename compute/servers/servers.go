@@ -78,7 +78,9 @@ func inZone(rules compute.Rules, row compute.ServerRow, byHost map[string]comput
 
 // servicesOf returns the services of the hosts of servers, by host, and no others: there may
 // be thousands.
-func servicesOf(rules compute.Rules, r compute.Reader, servers []compute.ServerRow) (map[string]compute.HostService, error) {
+func servicesOf(
+	rules compute.Rules, r compute.Reader, servers []compute.ServerRow,
+) (map[string]compute.HostService, error) {
 	hosts := map[string]bool{}
 	for _, row := range servers {
 		if row.Host != "" {
@@ -106,27 +108,32 @@ type ServerChange struct {
 	PinnedZone *string
 }
 
-// UpdateServer changes a server. Faults: InstanceNotFound, and InstanceExists for a host name that another server has,
-// where the settings want names to be unique, and HTTPConflict for a zone that it cannot be pinned to.
+// UpdateServer changes a server. Faults: InstanceNotFound, and InstanceExists for a host name that
+// another server has, where the settings want names to be unique, and HTTPConflict for a zone that
+// it cannot be pinned to.
 func (s *Service) UpdateServer(ctx context.Context, id compute.ID, ch ServerChange) (Server, error) {
-	return s.changeServer(ctx, id, func(c *lifecycle.Change, row *compute.ServerRow) error { return applyChange(c, ch, row) })
+	return s.changeServer(ctx, id, func(c *lifecycle.Change, row *compute.ServerRow) error {
+		return applyChange(c, ch, row)
+	})
 }
 
-// checkPin refuses to pin a server to another zone than the one that it is pinned to or, of one that
-// is not, the one that it is in (Nova's ServersController.update). Fault: HTTPConflict.
+// checkPin refuses to pin a server to another zone than the one that it is pinned to or, of one
+// that is not, the one that it is in (Nova's ServersController.update). Fault: HTTPConflict.
 func checkPin(c *lifecycle.Change, row compute.ServerRow, zone string) error {
 	switch {
 	case zone == "" || zone == row.Zone:
 		return nil
 	case row.Zone != "":
-		return compute.Conflict("HTTPConflict", "Cannot change pinned availability zone directly. Unpin first by setting pinned_availability_zone to null.")
+		return compute.Conflict("HTTPConflict",
+			"Cannot change pinned availability zone directly. Unpin first by setting pinned_availability_zone to null.")
 	}
 	byHost, err := servicesOf(c.Tx.Rules, c, []compute.ServerRow{row})
 	if err != nil {
 		return err
 	}
 	if in := inZone(c.Tx.Rules, row, byHost); in != zone {
-		return compute.Conflict("HTTPConflict", "Server can only be pinned to its current availability zone '%s', but '%s' was requested.", in, zone)
+		return compute.Conflict("HTTPConflict",
+			"Server can only be pinned to its current availability zone '%s', but '%s' was requested.", in, zone)
 	}
 	return nil
 }
@@ -163,7 +170,9 @@ func applyChange(c *lifecycle.Change, ch ServerChange, row *compute.ServerRow) e
 }
 
 // changeServer changes a server's row.
-func (s *Service) changeServer(ctx context.Context, id compute.ID, fn func(*lifecycle.Change, *compute.ServerRow) error) (one Server, err error) {
+func (s *Service) changeServer(
+	ctx context.Context, id compute.ID, fn func(*lifecycle.Change, *compute.ServerRow) error,
+) (one Server, err error) {
 	err = s.lifecycle.Update(ctx, func(c *lifecycle.Change) error {
 		row, err := compute.OneOr[compute.ServerRow](c, compute.NoServer(id), compute.Where(compute.ByID, id))
 		if err != nil {

@@ -27,7 +27,8 @@ func (w *fixture) equip(name string, has inventory.Host) {
 	id, err := guarantee.ParseUUID(string(node.ID))
 	w.must(err)
 	has.ID, has.Name = id, name
-	has.VCPU, has.MemoryMB, has.DiskGB = inventory.Amount{Total: 8, Initial: 1}, inventory.Amount{Total: 4096, Initial: 1}, inventory.Amount{Total: 100, Initial: 1}
+	has.VCPU, has.MemoryMB = inventory.Amount{Total: 8, Initial: 1}, inventory.Amount{Total: 4096, Initial: 1}
+	has.DiskGB = inventory.Amount{Total: 100, Initial: 1}
 	w.must(w.Report(ctx, compute.Report{Host: name, Version: 66, Node: *node}))
 	_, err = w.SyncTree(ctx, name, has)
 	w.must(err)
@@ -64,10 +65,12 @@ func TestRequirementsOfFlavors(t *testing.T) {
 	w.equip("rich", inventory.Host{
 		Traits: []string{"HW_CPU_X86_VMX", "HW_CPU_X86_AVX2"}, KnowsCPU: true, PCPU: inventory.Amount{Total: 4, Initial: 1},
 		Devices: []inventory.Device{
-			{Suffix: "gpu0", Class: "VGPU", Total: 1, Traits: []string{"CUSTOM_NVIDIA_11"}}, {Suffix: "gpu1", Class: "VGPU", Total: 2, Traits: []string{"CUSTOM_NVIDIA_12"}},
+			{Suffix: "gpu0", Class: "VGPU", Total: 1, Traits: []string{"CUSTOM_NVIDIA_11"}},
+			{Suffix: "gpu1", Class: "VGPU", Total: 2, Traits: []string{"CUSTOM_NVIDIA_12"}},
 		},
 		Additional: []inventory.Additional{{
-			ID: inventory.ComputeNode, File: "a.yaml", Inventories: map[string]inventory.Extra{"CUSTOM_LICENSE": {Total: 2}}, Traits: []string{"CUSTOM_GOLD"},
+			ID: inventory.ComputeNode, File: "a.yaml", Inventories: map[string]inventory.Extra{"CUSTOM_LICENSE": {Total: 2}},
+			Traits: []string{"CUSTOM_GOLD"},
 		}},
 	})
 	numbers := map[string]int64{"rich VCPU": 2, "rich MEMORY_MB": 128, "rich DISK_GB": 1}
@@ -87,15 +90,29 @@ func TestRequirementsOfFlavors(t *testing.T) {
 	}{
 		{map[string]string{"trait:CUSTOM_GOLD": "required"}, cirros, numbers, ""},
 		{map[string]string{"trait:HW_CPU_X86_AVX2": "required"}, cirros, numbers, ""},
-		{map[string]string{"trait:HW_CPU_X86_AVX2": "forbidden"}, cirros, map[string]int64{"plain VCPU": 2, "plain MEMORY_MB": 128, "plain DISK_GB": 1}, ""},
+		{
+			map[string]string{"trait:HW_CPU_X86_AVX2": "forbidden"},
+			cirros,
+			map[string]int64{"plain VCPU": 2, "plain MEMORY_MB": 128, "plain DISK_GB": 1},
+			"",
+		},
 		{nil, golden, numbers, ""},
 		{map[string]string{"trait:CUSTOM_GOLD": "forbidden"}, golden, nil, ""},
 		{map[string]string{"trait:CUSTOM_SILVER": "required"}, cirros, nil, "CUSTOM_SILVER"},
 		{map[string]string{"resources:CUSTOM_LICENSE": "2"}, cirros, with(map[string]int64{"rich CUSTOM_LICENSE": 2}), ""},
 		{map[string]string{"resources:CUSTOM_LICENSE": "3"}, cirros, nil, "CUSTOM_LICENSE:3"},
-		{map[string]string{"resources:VGPU": "2", "trait:CUSTOM_GOLD": "required"}, cirros, with(map[string]int64{"rich_gpu1 VGPU": 2}), ""},
-		{map[string]string{"resources1:VGPU": "1", "trait1:CUSTOM_GOLD": "required"}, cirros, nil, ""}, // it is the host's, not the GPU's
-		{map[string]string{"resources1:VGPU": "1", "trait1:CUSTOM_NVIDIA_12": "required"}, cirros, with(map[string]int64{"rich_gpu1 VGPU": 1}), ""},
+		{
+			map[string]string{"resources:VGPU": "2", "trait:CUSTOM_GOLD": "required"},
+			cirros,
+			with(map[string]int64{"rich_gpu1 VGPU": 2}), "",
+		},
+		// The trait is the host's, not the GPU's.
+		{map[string]string{"resources1:VGPU": "1", "trait1:CUSTOM_GOLD": "required"}, cirros, nil, ""},
+		{
+			map[string]string{"resources1:VGPU": "1", "trait1:CUSTOM_NVIDIA_12": "required"},
+			cirros,
+			with(map[string]int64{"rich_gpu1 VGPU": 1}), "",
+		},
 		{
 			map[string]string{"resources1:VGPU": "1", "resources2:VGPU": "2", "group_policy": "isolate"},
 			cirros,
@@ -119,8 +136,10 @@ func TestRequirementsOfFlavors(t *testing.T) {
 		if want == nil {
 			want, state = map[string]int64{}, compute.Error
 		}
-		if got := w.holds(id, "plain", "rich"); w.state(id) != state || !maps.Equal(want, got) || !strings.Contains(w.why(id), tc.why) {
-			t.Errorf("%v: the server is %s and holds %v, want %s with %v: %s", tc.specs, w.state(id), got, state, want, w.why(id))
+		if got := w.holds(id, "plain", "rich"); w.state(id) != state || !maps.Equal(want, got) ||
+			!strings.Contains(w.why(id), tc.why) {
+			t.Errorf("%v: the server is %s and holds %v, want %s with %v: %s", tc.specs, w.state(id), got, state, want,
+				w.why(id))
 		}
 		w.must(w.DeleteServer(ctx, ann, id))
 		w.work(w.cloudService, nil)
@@ -142,7 +161,9 @@ func TestAggregatesKeepServersApart(t *testing.T) {
 		t.Fatalf("%d changes are not mirrored", left)
 	}
 	_, node := computetest.Host("cn1", 0)
-	w.must(providertreetest.Change(ctx, w.places, placement.UUID(node.ID), func(p *providertree.Provider) { p.Traits = []string{"CUSTOM_GUARANTEED"} }))
+	w.must(providertreetest.Change(ctx, w.places, placement.UUID(node.ID), func(p *providertree.Provider) {
+		p.Traits = []string{"CUSTOM_GUARANTEED"}
+	}))
 	fast := computetest.Flavor("fast", 1, 128, 1)
 	fast.Specs = map[string]string{"trait:CUSTOM_GUARANTEED": "required"}
 	w.add(fast)
@@ -151,7 +172,8 @@ func TestAggregatesKeepServersApart(t *testing.T) {
 		if i%4 == 0 {
 			flavor, want, ports = "fast", "cn1", []compute.NetworkSpec{{Port: w.port(500)}}
 		}
-		made := must(s.CreateServers(ctx, ann, servers.ServerSpec{Name: "vm", Flavor: flavor, Image: cirros, Networks: ports, PortsMayRequest: true}))
+		made := must(s.CreateServers(ctx, ann,
+			servers.ServerSpec{Name: "vm", Flavor: flavor, Image: cirros, Networks: ports, PortsMayRequest: true}))
 		w.work(s, nil)
 		if one := must(w.Server(ctx, made[0].ID)); one.Host != want {
 			t.Errorf("server %d of flavor %s is %s on %q, want %s: %s", i, flavor, one.State, one.Host, want, w.why(one.ID))
@@ -166,7 +188,9 @@ func TestTrunkParents(t *testing.T) {
 	w := newFixture(t, 2500, "cn1")
 	parent, sub := w.port(1000), w.port(500)
 	_, err := w.network.CreateTrunks(ctx, []ports.TrunkSpec{{
-		TrunkRow: network.TrunkRow{Common: network.Common{Project: computetest.Project}, Port: network.ID(parent), AdminStateUp: true},
+		TrunkRow: network.TrunkRow{
+			Common: network.Common{Project: computetest.Project}, Port: network.ID(parent), AdminStateUp: true,
+		},
 		Subports: []ports.SubportSpec{{Port: network.ID(sub), SegmentationType: "vlan", SegmentationID: 7}},
 	}})
 	w.must(err)
@@ -191,9 +215,12 @@ func TestEitherPhysicalNetwork(t *testing.T) {
 	w := newFixture(t, 1000, "cn1")
 	w.hostAt("cn2", "physnet1", 1000)
 	nets, err := w.network.CreateNetworks(ctx, []topology.NetworkSpec{{
-		NetworkRow: network.NetworkRow{Common: network.Common{Project: computetest.Project, Name: "both"}, AdminStateUp: true, PortSecurity: true},
+		NetworkRow: network.NetworkRow{
+			Common: network.Common{Project: computetest.Project, Name: "both"}, AdminStateUp: true, PortSecurity: true,
+		},
 		Segments: []topology.SegmentSpec{
-			{Type: network.VLAN, PhysicalNetwork: "physnet0", SegmentationID: 300}, {Type: network.VLAN, PhysicalNetwork: "physnet1", SegmentationID: 301},
+			{Type: network.VLAN, PhysicalNetwork: "physnet0", SegmentationID: 300},
+			{Type: network.VLAN, PhysicalNetwork: "physnet1", SegmentationID: 301},
 		},
 	}})
 	w.must(err)

@@ -36,7 +36,6 @@ var unwrappedPackages = []string{
 	"cloudconfig",
 	"cmd/berth",
 	"cmd/berth/internal/operators",
-	"compute/servers",
 	"config",
 	"conformance",
 	"conformance/agents",
