@@ -87,7 +87,6 @@ var unwrappedPackages = []string{
 	"internal/storetest",
 	"internal/upstreamtest",
 	"microversion",
-	"ops/cloudapi",
 	"ops/explain",
 	"osloconfig",
 	"sqlstore",

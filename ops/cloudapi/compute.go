@@ -54,7 +54,9 @@ func compareVersions(a, b string) int {
 const pageSize = 1000
 
 // readCompute reads the records of the compute service, with the servers that a reader reads.
-func (c *Client) readCompute(ctx context.Context, r *cloud.Cloud, m *meter, servers *serverReader) (*cloud.Compute, error) {
+func (c *Client) readCompute(
+	ctx context.Context, r *cloud.Cloud, m *meter, servers *serverReader,
+) (*cloud.Compute, error) {
 	s, err := c.service("compute", computeVersion)
 	if err != nil {
 		return nil, err
@@ -72,7 +74,9 @@ func (c *Client) readCompute(ctx context.Context, r *cloud.Cloud, m *meter, serv
 	records.Services = services.Services
 	for _, service := range services.Services {
 		if service.Status == "UNKNOWN" { // pages of servers omit those of a cell that is down, and do not say so
-			return nil, &refusal{fmt.Sprintf("the compute service does not reach the cell of the host %s, and leaves out its servers; try again when it does", service.Host), 0}
+			return nil, &refusal{fmt.Sprintf(
+				"the compute service does not reach the cell of the host %s, and leaves out its servers; try again when it does",
+				service.Host), 0}
 		}
 	}
 	done()
@@ -96,7 +100,8 @@ func (c *Client) readCompute(ctx context.Context, r *cloud.Cloud, m *meter, serv
 		return nil, err
 	}
 	if bare > 0 {
-		r.Unread = append(r.Unread, fmt.Sprintf("The compute service does not show this user the extra specs of the flavors of %d servers.", bare))
+		r.Unread = append(r.Unread,
+			fmt.Sprintf("The compute service does not show this user the extra specs of the flavors of %d servers.", bare))
 	}
 	done()
 	records.Groups, err = serverGroups(ctx, s)
@@ -106,18 +111,21 @@ func (c *Client) readCompute(ctx context.Context, r *cloud.Cloud, m *meter, serv
 	case err != nil:
 		return nil, err
 	case c.login().MaySeePart():
-		r.Unread = append(r.Unread, "The compute service shows this user, who is no administrator, the server groups of one project at most.")
+		r.Unread = append(r.Unread,
+			"The compute service shows this user, who is no administrator, the server groups of one project at most.")
 	}
 	done()
 	allocated := func(*cloud.Migration) bool { return false }
 	if r.Placement != nil {
 		allocated = func(migration *cloud.Migration) bool {
-			_, matches := slices.BinarySearchFunc(r.Placement.Consumers, migration.UUID, func(c cloud.Consumer, uuid string) int { return strings.Compare(c.UUID, uuid) })
+			_, matches := slices.BinarySearchFunc(r.Placement.Consumers, migration.UUID,
+				func(c cloud.Consumer, uuid string) int { return strings.Compare(c.UUID, uuid) })
 			return matches
 		}
 	}
 	err = pages(ctx, s, "os-migrations", nil, "migrations", func(migration *cloud.Migration) string {
-		if !slices.Contains([]string{"completed", "confirmed", "reverted", "failed", "cancelled"}, migration.Status) || allocated(migration) {
+		if !slices.Contains([]string{"completed", "confirmed", "reverted", "failed", "cancelled"}, migration.Status) ||
+			allocated(migration) {
 			records.Migrations = append(records.Migrations, *migration)
 		}
 		return migration.UUID
@@ -161,7 +169,8 @@ func serverGroups(ctx context.Context, s *gophercloud.ServiceClient) ([]cloud.Se
 		var page struct {
 			Groups []cloud.ServerGroup `json:"server_groups"`
 		}
-		if err := get(ctx, s, fmt.Sprintf("os-server-groups?all_projects=True&limit=%d&offset=%d", pageSize, len(all)), &page); err != nil {
+		path := fmt.Sprintf("os-server-groups?all_projects=True&limit=%d&offset=%d", pageSize, len(all))
+		if err := get(ctx, s, path, &page); err != nil {
 			return nil, err
 		}
 		if len(page.Groups) == 0 {
@@ -212,7 +221,8 @@ func (s *server) record() cloud.Server {
 	flavor := s.Flavor.Flavor
 	flavor.Name = s.Flavor.Original
 	return cloud.Server{
-		UUID: s.UUID, Name: s.Name, Status: s.Status, Task: s.Task, Host: s.Host, Node: s.Node, Zone: s.Zone, Pinned: s.Pinned, Project: s.Project, User: s.User,
+		UUID: s.UUID, Name: s.Name, Status: s.Status, Task: s.Task, Host: s.Host, Node: s.Node, Zone: s.Zone,
+		Pinned: s.Pinned, Project: s.Project, User: s.User,
 		Created: s.Created, Flavor: flavor, Image: image.ID, ImageProperties: image.Properties,
 		Hints: hints(s.Hints), Fault: s.Fault.Message,
 	}
@@ -242,7 +252,9 @@ func hints(all map[string]any) map[string][]string {
 // pages reads a list page by page and calls fn with each object, which returns its id. The links of
 // services are used to see whether there is more, and not followed: behind a proxy they may name an
 // address that cannot be reached.
-func pages[T any](ctx context.Context, s *gophercloud.ServiceClient, path string, query url.Values, key string, fn func(*T) string) error {
+func pages[T any](
+	ctx context.Context, s *gophercloud.ServiceClient, path string, query url.Values, key string, fn func(*T) string,
+) error {
 	q := url.Values{"limit": {fmt.Sprint(pageSize)}}
 	for name, values := range query {
 		q[name] = values

@@ -75,7 +75,8 @@ type Client struct {
 	limiter     *limiter
 }
 
-// Requests returns how many requests were sent, with those for tokens and those that were sent again.
+// Requests returns how many requests were sent, with those for tokens and those that were sent
+// again.
 func (c *Client) Requests() int64 { return c.limiter.sent.Load() }
 
 // Source names the cloud for people, without credentials.
@@ -107,7 +108,9 @@ func (c *Client) use(provider *gophercloud.ProviderClient, client http.Client, o
 	provider.HTTPClient = client
 	provider.UserAgent.Prepend("berth")
 	provider.UseTokenLock()
-	provider.RetryFunc = func(ctx context.Context, method, _ string, _ *gophercloud.RequestOpts, err error, failed uint) error {
+	provider.RetryFunc = func(
+		ctx context.Context, method, _ string, _ *gophercloud.RequestOpts, err error, failed uint,
+	) error {
 		most, pause := uint(0), firstPause<<(failed-1)
 		var status gophercloud.ErrUnexpectedResponseCode
 		switch {
@@ -121,7 +124,8 @@ func (c *Client) use(provider *gophercloud.ProviderClient, client http.Client, o
 			if s, bad := strconv.Atoi(status.ResponseHeader.Get("Retry-After")); bad == nil && s > 0 {
 				pause = min(time.Duration(s)*time.Second, longestPause)
 			}
-		case method == http.MethodGet && (status.Actual == http.StatusBadGateway || status.Actual == http.StatusGatewayTimeout):
+		case method == http.MethodGet &&
+			(status.Actual == http.StatusBadGateway || status.Actual == http.StatusGatewayTimeout):
 			most = lostRetries
 		}
 		if failed > most {
@@ -146,7 +150,8 @@ const (
 // time-out is none: requestTime is long enough, and a service that does not answer would be waited
 // for three times as long.
 func lost(err error) bool {
-	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) ||
+		errors.Is(err, syscall.EPIPE)
 }
 
 func onClock(ctx context.Context, d time.Duration) error {
@@ -181,7 +186,9 @@ func newClient(secure *tls.Config, limit time.Duration) http.Client {
 func (c *Client) service(kind, microversion string) (*gophercloud.ServiceClient, error) {
 	service := c.config.Find(kind)
 	client := func(endpoint string) *gophercloud.ServiceClient {
-		return &gophercloud.ServiceClient{ProviderClient: c.provider, Endpoint: gophercloud.NormalizeURL(endpoint), Type: kind, Microversion: microversion}
+		return &gophercloud.ServiceClient{
+			ProviderClient: c.provider, Endpoint: gophercloud.NormalizeURL(endpoint), Type: kind, Microversion: microversion,
+		}
 	}
 	if service.Endpoint != "" {
 		return client(service.Endpoint), nil
@@ -216,7 +223,8 @@ func (c *Client) service(kind, microversion string) (*gophercloud.ServiceClient,
 			}
 		}
 	}
-	text := fmt.Sprintf("the catalog of %s has no %s endpoint of the %s service%s", c.source, strings.Join(service.Interfaces, " or "), kind, in(service.Region))
+	text := fmt.Sprintf("the catalog of %s has no %s endpoint of the %s service%s", c.source,
+		strings.Join(service.Interfaces, " or "), kind, in(service.Region))
 	if others != nil {
 		text += ", but in " + strings.Join(others, ", ")
 	}
@@ -262,11 +270,13 @@ func wrapError(service string, err error) error {
 	if u, bad := url.Parse(path); bad == nil {
 		path = u.RequestURI()
 	}
-	text := fmt.Sprintf("%s answers %s %s with %d %s", service, status.Method, path, status.Actual, http.StatusText(status.Actual))
+	text := fmt.Sprintf("%s answers %s %s with %d %s", service, status.Method, path, status.Actual,
+		http.StatusText(status.Actual))
 	if detail := message(status.Body); detail != "" {
 		text += ": " + detail
 	}
-	if target, bad := url.Parse(status.ResponseHeader.Get("Location")); bad == nil && status.Actual/100 == 3 && target.Host != "" {
+	if target, bad := url.Parse(status.ResponseHeader.Get("Location")); bad == nil && status.Actual/100 == 3 &&
+		target.Host != "" {
 		text += fmt.Sprintf("; it redirects to %s://%s, where no password or token is sent", target.Scheme, target.Host)
 	}
 	switch status.Actual {

@@ -135,10 +135,13 @@ func testSourcesAreEqual(t *testing.T, database sqlstore.Options) {
 		}
 		if consumers {
 			text, _ := json.Marshal(c.Placement.Provider("00000000-0000-4000-8000-000000000002"))
-			const provider = `{"uuid":"00000000-0000-4000-8000-000000000002","name":"cn1","generation":6,"root_provider_uuid":"00000000-0000-4000-8000-000000000002",` +
-				`"inventories":{"MEMORY_MB":{"total":1000,"reserved":10,"min_unit":10,"max_unit":2147483647,"step_size":10,"allocation_ratio":1},` +
+			const provider = `{"uuid":"00000000-0000-4000-8000-000000000002","name":"cn1","generation":6,` +
+				`"root_provider_uuid":"00000000-0000-4000-8000-000000000002",` +
+				`"inventories":{"MEMORY_MB":{"total":1000,"reserved":10,"min_unit":10,"max_unit":2147483647,"step_size":10,` +
+				`"allocation_ratio":1},` +
 				`"VCPU":{"total":8,"reserved":0,"min_unit":1,"max_unit":2147483647,"step_size":1,"allocation_ratio":1.1}},` +
-				`"usages":{"MEMORY_MB":100,"VCPU":4},"traits":["CUSTOM_GOLD","HW_CPU_X86_VMX"],"aggregates":["00000000-0000-4000-8000-0000000000a1"]}`
+				`"usages":{"MEMORY_MB":100,"VCPU":4},"traits":["CUSTOM_GOLD","HW_CPU_X86_VMX"],` +
+				`"aggregates":["00000000-0000-4000-8000-0000000000a1"]}`
 			if diff := cmp.Diff(provider, string(text)); diff != "" {
 				t.Errorf("cn1 (-want +got):\n%s", diff)
 			}

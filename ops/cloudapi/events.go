@@ -64,7 +64,8 @@ func (c *Client) Events(ctx context.Context, query url.Values, last string) (io.
 				return nil, fmt.Errorf("logging in to %s: %w", c.source, wrapError("Keystone", err))
 			}
 			continue
-		case answer.StatusCode == http.StatusNotFound && !strings.Contains(message(body), "There is no provider"), answer.StatusCode == http.StatusOK:
+		case answer.StatusCode == http.StatusNotFound && !strings.Contains(message(body), "There is no provider"),
+			answer.StatusCode == http.StatusOK:
 			return nil, ErrNoEvents
 		}
 		return nil, wrapError("the placement service", gophercloud.ErrUnexpectedResponseCode{

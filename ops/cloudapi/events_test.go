@@ -28,14 +28,26 @@ func TestEvents(t *testing.T) {
 		refused  bool
 		requests int
 	}{
-		"a stream":                      {200, stream, "retry: 1000\n\n", 0, "", false, false, 1},
-		"a stream with a charset":       {200, stream + "; charset=utf-8", "retry: 1000\n\n", 0, "", false, false, 1},
-		"a page of a proxy":             {200, "text/html", "hello", 0, "no stream", true, false, 1},
-		"another placement service":     {404, "text/html", "404 Not Found", 0, "no stream", true, false, 1},
-		"a tree that does not exist":    {404, "application/json", `{"errors": [{"detail": "There is no provider with the name or UUID \"cn9\"."}]}`, 0, `with 404 Not Found: There is no provider with the name or UUID "cn9"`, false, true, 1},
-		"a wrong parameter":             {400, "application/json", `{"errors": [{"detail": "There is no parameter."}]}`, 0, "with 400 Bad Request: There is no parameter", false, true, 1},
-		"a user who may not":            {403, "application/json", `{"errors": [{"detail": "Policy does not allow it."}]}`, 0, "take a user that may", false, true, 1},
-		"too many streams of a project": {429, "application/json", `{"errors": [{"detail": "Too many streams."}]}`, 0, "with 429 Too Many Requests: Too many streams", false, false, 1},
+		"a stream":                  {200, stream, "retry: 1000\n\n", 0, "", false, false, 1},
+		"a stream with a charset":   {200, stream + "; charset=utf-8", "retry: 1000\n\n", 0, "", false, false, 1},
+		"a page of a proxy":         {200, "text/html", "hello", 0, "no stream", true, false, 1},
+		"another placement service": {404, "text/html", "404 Not Found", 0, "no stream", true, false, 1},
+		"a tree that does not exist": {
+			404, "application/json", `{"errors": [{"detail": "There is no provider with the name or UUID \"cn9\"."}]}`, 0,
+			`with 404 Not Found: There is no provider with the name or UUID "cn9"`, false, true, 1,
+		},
+		"a wrong parameter": {
+			400, "application/json", `{"errors": [{"detail": "There is no parameter."}]}`, 0,
+			"with 400 Bad Request: There is no parameter", false, true, 1,
+		},
+		"a user who may not": {
+			403, "application/json", `{"errors": [{"detail": "Policy does not allow it."}]}`, 0, "take a user that may", false,
+			true, 1,
+		},
+		"too many streams of a project": {
+			429, "application/json", `{"errors": [{"detail": "Too many streams."}]}`, 0,
+			"with 429 Too Many Requests: Too many streams", false, false, 1,
+		},
 		"a service that fails":          {500, "text/plain", "", 0, "with 500", false, false, 1},
 		"no service behind a proxy":     {503, "text/html", "<h1>503</h1>", 0, "with 503", false, false, 1},
 		"a token that has expired":      {200, stream, "retry: 1000\n\n", 1, "", false, false, 2},
@@ -53,7 +65,8 @@ func TestEvents(t *testing.T) {
 					w.WriteHeader(http.StatusCreated)
 					fmt.Fprintf(w, `{"token": {"expires_at": "2099-01-01T00:00:00.000000Z", "project": {"id": "p1"}, "catalog": [
 						{"type": "placement", "endpoints": [{"interface": "public", "region_id": "one", "region": "one", "url": %q}]}]}}`, path+"/placement")
-				case r.URL.RequestURI() != "/placement/berth/v1/events?class=VCPU&since=1h" || r.Header.Get("Last-Event-ID") != "7.x":
+				case r.URL.RequestURI() != "/placement/berth/v1/events?class=VCPU&since=1h" ||
+					r.Header.Get("Last-Event-ID") != "7.x":
 					t.Errorf("the request is %s behind %q", r.URL, r.Header.Get("Last-Event-ID"))
 				case r.Header.Get("X-Auth-Token") <= fmt.Sprint(tc.expired):
 					requests++
@@ -82,7 +95,8 @@ func TestEvents(t *testing.T) {
 			case tc.want == "" || !strings.Contains(err.Error(), tc.want):
 				t.Errorf("the error is %v, want %q", err, tc.want)
 			}
-			if none, refused := errors.Is(err, cloudapi.ErrNoEvents), cloudapi.Refused(err); none != tc.none || refused != tc.refused || requests != tc.requests {
+			if none, refused := errors.Is(err, cloudapi.ErrNoEvents), cloudapi.Refused(err); none != tc.none ||
+				refused != tc.refused || requests != tc.requests {
 				t.Errorf("no stream %v, refused %v, %d requests: %v", none, refused, requests, err)
 			}
 		})
@@ -98,7 +112,8 @@ func TestEventsOfAServiceThatIsDown(t *testing.T) {
 	}
 	s.Close()
 	_, err = client.Events(t.Context(), nil, "")
-	if err == nil || cloudapi.Refused(err) || errors.Is(err, cloudapi.ErrNoEvents) || !strings.Contains(err.Error(), "querying the placement service: ") {
+	if err == nil || cloudapi.Refused(err) || errors.Is(err, cloudapi.ErrNoEvents) ||
+		!strings.Contains(err.Error(), "querying the placement service: ") {
 		t.Errorf("the error is %v", err)
 	}
 }

@@ -16,11 +16,11 @@ import (
 //
 // Of placement it reads what has changed: providers whose generation rose, with their consumers. An
 // allocation raises the generations of its providers, and one that is deleted raises none in the
-// original service. So the usage of each project is compared with the allocations that are known: an
-// addition has been read, so that a deletion makes the sums differ, and the consumers of the project
-// are read again. Where the service does not say the usage of projects, everything is read each tenth
-// time. Of the compute service the servers are read that have changed since the last reading, and all
-// of them each 30th time. Everything else is read by pages.
+// original service. So the usage of each project is compared with the allocations that are known:
+// an addition has been read, so that a deletion makes the sums differ, and the consumers of the
+// project are read again. Where the service does not say the usage of projects, everything is read
+// each tenth time. Of the compute service the servers are read that have changed since the last
+// reading, and all of them each 30th time. Everything else is read by pages.
 type Follower struct {
 	client  *Client
 	parts   cloud.Part
@@ -37,7 +37,9 @@ func (c *Client) Follower(parts cloud.Part) *Follower { return &Follower{client:
 // depends on them. A part that could not be read is absent, and failed says why; what could be
 // read in part is a sentence in Unread of the records, as in [Client.Read]. When ctx ends, all that
 // was not read has its error.
-func (f *Follower) Read(ctx context.Context, placement *cloud.Placement) (records *cloud.Cloud, failed map[cloud.Part]error) {
+func (f *Follower) Read(
+	ctx context.Context, placement *cloud.Placement,
+) (records *cloud.Cloud, failed map[cloud.Part]error) {
 	r := &cloud.Cloud{Source: f.client.source, Begun: time.Now().UTC(), Placement: placement}
 	failed = map[cloud.Part]error{}
 	if f.parts&cloud.PlacementPart != 0 {

@@ -21,8 +21,8 @@ import (
 	"github.com/berthcloud/berth/placement/service"
 )
 
-// A followed is a placement service with hosts of nine providers each, and a follower of it. As in the
-// original service, the deletion of allocations raises no generation.
+// A followed is a placement service with hosts of nine providers each, and a follower of it. As in
+// the original service, the deletion of allocations raises no generation.
 type followed struct {
 	t        *testing.T
 	url      string
@@ -79,7 +79,9 @@ func (f *followed) send(method, path, body string) {
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	r.Header = http.Header{"Content-Type": {"application/json"}, "X-Auth-Token": {"admin"}, "OpenStack-API-Version": {"placement 1.39"}}
+	r.Header = http.Header{
+		"Content-Type": {"application/json"}, "X-Auth-Token": {"admin"}, "OpenStack-API-Version": {"placement 1.39"},
+	}
 	res, err := http.DefaultClient.Do(r)
 	if err != nil {
 		f.t.Fatal(err)
@@ -98,13 +100,15 @@ func (f *followed) claim(consumer int, project, generation string, providers ...
 	for _, p := range providers {
 		allocations = append(allocations, fmt.Sprintf(`%q: {"resources": {"VCPU": 1}}`, p))
 	}
-	f.send("PUT", "/allocations/"+consumerUUID(consumer), fmt.Sprintf(`{"allocations": {%s}, "project_id": %q, "user_id": "u", "consumer_type": "INSTANCE", "consumer_generation": %s}`,
+	f.send("PUT", "/allocations/"+consumerUUID(consumer), fmt.Sprintf(
+		`{"allocations": {%s}, "project_id": %q, "user_id": "u", "consumer_type": "INSTANCE", "consumer_generation": %s}`,
 		strings.Join(allocations, ","), project, generation))
 }
 
 func consumerUUID(n int) string { return fmt.Sprintf("c0000000-0000-4000-8000-%012d", n) }
 
-// When 1 % of the providers have changed, a reading takes less than 2 % of the requests of the first.
+// When 1 % of the providers have changed, a reading takes less than 2 % of the requests of the
+// first.
 func TestFollowTakesFewRequests(t *testing.T) {
 	f := follow(t, 100)
 	first := f.read()
@@ -123,7 +127,8 @@ func TestFollowTakesFewRequests(t *testing.T) {
 		f.claim(i, "p1", "null", root)
 	}
 	if n := f.read(); n*50 > first {
-		t.Errorf("%d requests when %d of %d providers have changed, %d at first", n, changed, len(got.Placement.Providers), first)
+		t.Errorf("%d requests when %d of %d providers have changed, %d at first", n, changed, len(got.Placement.Providers),
+			first)
 	}
 }
 
@@ -175,7 +180,8 @@ func TestFollowAfterFailures(t *testing.T) {
 		}
 		var n atomic.Int64
 		fail := func(w http.ResponseWriter, r *http.Request) bool {
-			if strings.Contains(r.URL.Path, path) && n.Add(1) > 1 || path == "/resource_providers" && r.URL.Path == path || path == "/usages" && r.URL.Path == path {
+			if strings.Contains(r.URL.Path, path) && n.Add(1) > 1 || path == "/resource_providers" && r.URL.Path == path ||
+				path == "/usages" && r.URL.Path == path {
 				http.Error(w, `{"errors": [{"detail": "It is broken."}]}`, http.StatusInternalServerError)
 				return true
 			}
@@ -183,7 +189,8 @@ func TestFollowAfterFailures(t *testing.T) {
 		}
 		f.instead.Store(&fail)
 		records, failed := f.follower.Read(t.Context(), nil)
-		if err := failed[cloud.PlacementPart]; err == nil || records.Placement != nil || !strings.Contains(err.Error(), "It is broken") {
+		if err := failed[cloud.PlacementPart]; err == nil || records.Placement != nil ||
+			!strings.Contains(err.Error(), "It is broken") {
 			t.Errorf("%s: %v", path, err)
 		}
 		f.instead.Store(nil)
@@ -225,7 +232,8 @@ func TestFollowSaysWhatFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, failed := client.Follower(cloud.PlacementPart|cloud.ComputePart|cloud.NetworkPart).Read(t.Context(), nil)
-	if parts := slices.Collect(maps.Keys(failed)); len(parts) != 1 || !strings.Contains(fmt.Sprint(failed[cloud.ComputePart]), "403 Forbidden") {
+	if parts := slices.Collect(maps.Keys(failed)); len(parts) != 1 ||
+		!strings.Contains(fmt.Sprint(failed[cloud.ComputePart]), "403 Forbidden") {
 		t.Errorf("what fails is %v", failed)
 	}
 	if got.Placement == nil || got.Network == nil || got.Compute != nil {
@@ -260,7 +268,8 @@ func TestFollowReadsChangedServers(t *testing.T) {
 			if err != nil && s.status == "DELETED" || s.updated.Before(since) {
 				continue
 			}
-			servers = append(servers, fmt.Sprintf(`{"id": %q, "name": "n", "status": %q, "OS-EXT-SRV-ATTR:host": %q, "created": "2026-01-02T03:04:05Z", "updated": %q, "image": "", "flavor": {"vcpus": 1}}`,
+			servers = append(servers, fmt.Sprintf(`{"id": %q, "name": "n", "status": %q, "OS-EXT-SRV-ATTR:host": %q, `+
+				`"created": "2026-01-02T03:04:05Z", "updated": %q, "image": "", "flavor": {"vcpus": 1}}`,
 				uuid, s.status, s.host, s.updated.Format(time.RFC3339)))
 		}
 		if sent = len(servers); fails {
@@ -270,7 +279,9 @@ func TestFollowReadsChangedServers(t *testing.T) {
 		fmt.Fprintf(w, `{"servers": [%s]}`, strings.Join(servers, ","))
 		return true
 	}
-	client, err := cloudapi.Connect(t.Context(), cloudapi.Options{Environ: variables(stackWith(t, healthy(), list), nil), Wait: atOnce})
+	client, err := cloudapi.Connect(t.Context(), cloudapi.Options{
+		Environ: variables(stackWith(t, healthy(), list), nil), Wait: atOnce,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -287,7 +298,8 @@ func TestFollowReadsChangedServers(t *testing.T) {
 			t.Fatal(err)
 		}
 		byUUID := func(a, b cloud.Server) int { return strings.Compare(a.UUID, b.UUID) }
-		if diff := cmp.Diff(slices.SortedFunc(slices.Values(want.Compute.Servers), byUUID), slices.SortedFunc(slices.Values(got.Compute.Servers), byUUID)); diff != "" {
+		if diff := cmp.Diff(slices.SortedFunc(slices.Values(want.Compute.Servers), byUUID),
+			slices.SortedFunc(slices.Values(got.Compute.Servers), byUUID)); diff != "" {
 			t.Fatalf("the follower's servers (-new +followed):\n%s", diff)
 		}
 		if diff := cmp.Diff(want.Unread, got.Unread); diff != "" { // of flavors without extra specs
@@ -352,7 +364,8 @@ func TestFlavors(t *testing.T) {
 	answers := healthy()
 	answers["/v2.1/flavors/detail?is_public=None&limit=1000"] = `{"flavors": [{"id": "1", "name": "m1", "vcpus": 1, "ram": 512, "disk": 1, "OS-FLV-EXT-DATA:ephemeral": 2, "swap": "", "extra_specs": {"a": "b"}}],
 		"flavors_links": [{"rel": "next", "href": "http://elsewhere"}]}`
-	answers["/v2.1/flavors/detail?is_public=None&limit=1000&marker=1"] = `{"flavors": [{"id": "2", "name": "m2", "vcpus": 2, "ram": 1024, "disk": 2, "swap": 64, "extra_specs": {}}]}`
+	answers["/v2.1/flavors/detail?is_public=None&limit=1000&marker=1"] = `{"flavors": [{"id": "2", "name": "m2", ` +
+		`"vcpus": 2, "ram": 1024, "disk": 2, "swap": 64, "extra_specs": {}}]}`
 	client, err := cloudapi.Connect(t.Context(), cloudapi.Options{Environ: variables(stack(t, answers), nil)})
 	if err != nil {
 		t.Fatal(err)

@@ -25,7 +25,9 @@ import (
 
 // Connect logs in. Errors do not contain passwords or tokens.
 func Connect(ctx context.Context, o Options) (*Client, error) {
-	config, warnings, err := cloudconfig.Read(cloudconfig.Options{Cloud: o.Cloud, Region: o.Region, Interface: o.Interface, Environ: o.Environ, Site: o.site})
+	config, warnings, err := cloudconfig.Read(cloudconfig.Options{
+		Cloud: o.Cloud, Region: o.Region, Interface: o.Interface, Environ: o.Environ, Site: o.site,
+	})
 	if o.Warn != nil {
 		for _, text := range warnings {
 			o.Warn(text)
@@ -72,7 +74,8 @@ func (c *Client) withoutIdentity() error {
 	a := &c.config.Auth
 	endpoint := cmp.Or(c.config.Find("placement").Endpoint, a.Endpoint)
 	if u, err := url.Parse(endpoint); err != nil || u.Host == "" {
-		return fmt.Errorf("%s: auth_type %s needs the URL of the placement service: the endpoint in auth, or OS_ENDPOINT", c.config.From, c.config.Type)
+		return fmt.Errorf("%s: auth_type %s needs the URL of the placement service: the endpoint in auth, or OS_ENDPOINT",
+			c.config.From, c.config.Type)
 	}
 	c.config.SetEndpoint("placement", endpoint)
 	c.source = "the placement service at " + redactURL(endpoint)
@@ -82,7 +85,9 @@ func (c *Client) withoutIdentity() error {
 	case cloudconfig.AdminToken:
 		c.provider.TokenID = a.Token
 	case cloudconfig.HTTPBasic:
-		c.provider.HTTPClient.Transport = &basic{c.provider.HTTPClient.Transport, "Basic " + base64.StdEncoding.EncodeToString([]byte(a.Username+":"+a.Password))}
+		c.provider.HTTPClient.Transport = &basic{
+			c.provider.HTTPClient.Transport, "Basic " + base64.StdEncoding.EncodeToString([]byte(a.Username+":"+a.Password)),
+		}
 	}
 	return nil
 }
@@ -143,13 +148,15 @@ func (c *Client) authenticate(ctx context.Context) error {
 			return err
 		}
 		if version.URL == "" {
-			return fmt.Errorf("%s does not answer with the versions of its API: auth_url has to be Keystone's", redactURL(address))
+			return fmt.Errorf("%s does not answer with the versions of its API: auth_url has to be Keystone's",
+				redactURL(address))
 		}
 	}
 	login := credentials{c.config.Auth, c.config.Type}
 	c.identityURL = strings.TrimSuffix(strings.TrimRight(version.URL, "/"), "/v3") + "/v3/"
 	enter := func(ctx context.Context, provider *gophercloud.ProviderClient) error {
-		return provider.SetTokenAndAuthResult(tokens.Create(ctx, &gophercloud.ServiceClient{ProviderClient: provider, Endpoint: c.identityURL}, login))
+		return provider.SetTokenAndAuthResult(tokens.Create(ctx,
+			&gophercloud.ServiceClient{ProviderClient: provider, Endpoint: c.identityURL}, login))
 	}
 	if err := enter(ctx, c.provider); err != nil {
 		return err

@@ -26,12 +26,14 @@ func TestLoginStaysOnTheServer(t *testing.T) {
 		href   string // in the document, where HERE is the server's URL
 		want   string // path that the password is sent to; empty for an error
 	}{
-		"Root":           {"", 300, "HERE/v3/", "/v3/auth/tokens"},
-		"OtherHost":      {"/", 300, stranger.URL + "/v3/", "/v3/auth/tokens"},
-		"OtherPath":      {"/identity", 300, stranger.URL + "/keystone/v3/", "/identity/v3/auth/tokens"},
-		"OtherScheme":    {"/identity/", 300, "https://keystone.invalid/v3/", "/identity/v3/auth/tokens"},
-		"Relative":       {"/identity", 200, "v3", "/identity/v3/auth/tokens"},
-		"VersionInPath":  {"/srv2.example/keystone", 300, "HERE/srv2.example/keystone/v3/", "/srv2.example/keystone/v3/auth/tokens"},
+		"Root":        {"", 300, "HERE/v3/", "/v3/auth/tokens"},
+		"OtherHost":   {"/", 300, stranger.URL + "/v3/", "/v3/auth/tokens"},
+		"OtherPath":   {"/identity", 300, stranger.URL + "/keystone/v3/", "/identity/v3/auth/tokens"},
+		"OtherScheme": {"/identity/", 300, "https://keystone.invalid/v3/", "/identity/v3/auth/tokens"},
+		"Relative":    {"/identity", 200, "v3", "/identity/v3/auth/tokens"},
+		"VersionInPath": {
+			"/srv2.example/keystone", 300, "HERE/srv2.example/keystone/v3/", "/srv2.example/keystone/v3/auth/tokens",
+		},
 		"VersionInPath3": {"/srv2.example/keystone/v3", 404, "", "/srv2.example/keystone/v3/auth/tokens"},
 		"WithVersion":    {"/v3/", 200, stranger.URL + "/v3/", "/v3/auth/tokens"},
 		"NoLink":         {"/", 300, "", ""},
@@ -57,14 +59,21 @@ func TestLoginStaysOnTheServer(t *testing.T) {
 					http.NotFound(w, r)
 					return
 				}
-				version := map[string]any{"id": "v3.14", "status": "stable", "links": []map[string]string{{"rel": "self", "href": strings.ReplaceAll(tc.href, "HERE", s.URL)}}}
+				version := map[string]any{
+					"id": "v3.14", "status": "stable",
+					"links": []map[string]string{{"rel": "self", "href": strings.ReplaceAll(tc.href, "HERE", s.URL)}},
+				}
 				w.WriteHeader(tc.status)
-				if err := json.NewEncoder(w).Encode(map[string]any{"versions": map[string]any{"values": []any{version}}}); err != nil {
+				if err := json.NewEncoder(w).Encode(map[string]any{
+					"versions": map[string]any{"values": []any{version}},
+				}); err != nil {
 					t.Error(err)
 				}
 			}))
 			defer s.Close()
-			_, err := cloudapi.Connect(t.Context(), cloudapi.Options{Environ: variables("", map[string]string{"OS_AUTH_URL": s.URL + tc.path}), Wait: atOnce})
+			_, err := cloudapi.Connect(t.Context(), cloudapi.Options{
+				Environ: variables("", map[string]string{"OS_AUTH_URL": s.URL + tc.path}), Wait: atOnce,
+			})
 			if got := strings.Join(sent, " "); (err == nil) != (tc.want != "") || got != tc.want {
 				t.Errorf("Connect: %v, after logging in at %q; want %q", err, got, tc.want)
 			}
@@ -97,7 +106,9 @@ func TestRedirectsToOtherServers(t *testing.T) {
 				}
 			}))
 			defer s.Close()
-			client, err := cloudapi.Connect(t.Context(), cloudapi.Options{Environ: variables("", map[string]string{"OS_AUTH_URL": s.URL}), Wait: atOnce})
+			client, err := cloudapi.Connect(t.Context(), cloudapi.Options{
+				Environ: variables("", map[string]string{"OS_AUTH_URL": s.URL}), Wait: atOnce,
+			})
 			if err == nil {
 				_, err = client.Read(t.Context(), cloud.Parts{Need: cloud.PlacementPart}, nil)
 			}

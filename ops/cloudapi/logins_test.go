@@ -103,7 +103,9 @@ func newKeystone(t *testing.T) *keystone {
 	t.Helper()
 	k := &keystone{t: t, ca: certtest.NewAuthority(t, x509.Certificate{Subject: pkix.Name{CommonName: "CA"}})}
 	k.http, k.https = httptest.NewServer(k), httptest.NewUnstartedServer(k)
-	cert, key := k.ca.Sign(x509.Certificate{Subject: pkix.Name{CommonName: "keystone"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}})
+	cert, key := k.ca.Sign(x509.Certificate{
+		Subject: pkix.Name{CommonName: "keystone"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+	})
 	pair, err := tls.X509KeyPair(cert, key)
 	if err != nil {
 		t.Fatal(err)
@@ -147,7 +149,9 @@ func (k *keystone) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			var endpoints []any
 			for _, region := range []string{"one", "two", "BHS", "ZH"} {
 				for _, face := range []string{"public", "internal", "admin"} {
-					endpoints = append(endpoints, map[string]string{"region": region, "region_id": region, "interface": face, "url": base + "/" + kind + "-" + region + "-" + face})
+					endpoints = append(endpoints, map[string]string{
+						"region": region, "region_id": region, "interface": face, "url": base + "/" + kind + "-" + region + "-" + face,
+					})
 				}
 			}
 			catalog = append(catalog, map[string]any{"type": kind, "name": kind, "id": kind, "endpoints": endpoints})
@@ -155,8 +159,11 @@ func (k *keystone) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Subject-Token", "t0ken")
 		w.WriteHeader(http.StatusCreated)
 		answer(k.t, w, map[string]any{"token": map[string]any{
-			"expires_at": "2099-01-01T00:00:00.000000Z", "issued_at": "2026-01-01T00:00:00.000000Z", "methods": []string{"password"}, "audit_ids": []string{"a"},
-			"user": map[string]any{"id": "u1", "name": "reader", "domain": map[string]string{"id": "default", "name": "Default"}}, "catalog": catalog,
+			"expires_at": "2099-01-01T00:00:00.000000Z", "issued_at": "2026-01-01T00:00:00.000000Z",
+			"methods": []string{"password"}, "audit_ids": []string{"a"},
+			"user": map[string]any{
+				"id": "u1", "name": "reader", "domain": map[string]string{"id": "default", "name": "Default"},
+			}, "catalog": catalog,
 		}})
 	case strings.HasSuffix(r.URL.Path, "/resource_providers"), strings.HasSuffix(r.URL.Path, "/networks"):
 		write(strings.TrimSpace("token=" + r.Header.Get("X-Auth-Token") + " " + r.Header.Get("Authorization")))
@@ -165,7 +172,9 @@ func (k *keystone) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.NotFound(w, r)
 	default:
 		href := base + strings.TrimSuffix(strings.TrimRight(r.URL.Path, "/"), "/v3") + "/v3/"
-		answer(k.t, w, map[string]any{"version": map[string]any{"id": "v3.14", "status": "stable", "links": []any{map[string]string{"rel": "self", "href": href}}}})
+		answer(k.t, w, map[string]any{"version": map[string]any{
+			"id": "v3.14", "status": "stable", "links": []any{map[string]string{"rel": "self", "href": href}},
+		}})
 	}
 }
 
@@ -190,12 +199,17 @@ func (k *keystone) requests() string {
 // lay writes the files of a case to a directory, and returns its variables.
 func (k *keystone) lay(c *loginCase, root string) (env map[string]string) {
 	k.t.Helper()
-	cert, key := k.ca.Sign(x509.Certificate{Subject: pkix.Name{CommonName: "client"}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
+	cert, key := k.ca.Sign(x509.Certificate{
+		Subject: pkix.Name{CommonName: "client"}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+	})
 	fill := strings.NewReplacer(
 		"$ROOT", root, "$HTTPS", k.https.URL, "$HTTP", k.http.URL,
 		"$AUTH", "auth_url: "+k.http.URL+"/v3, username: reader, password: s3cret, user_domain_name: Default",
 	)
-	files := map[string]string{"work/.keep": "", "home/ca.pem": string(k.ca.PEM()), "ca.pem": string(k.ca.PEM()), "client.pem": string(cert), "client.key": string(key), "home/both.pem": string(cert) + string(key)}
+	files := map[string]string{
+		"work/.keep": "", "home/ca.pem": string(k.ca.PEM()), "ca.pem": string(k.ca.PEM()), "client.pem": string(cert),
+		"client.key": string(key), "home/both.pem": string(cert) + string(key),
+	}
 	for name, text := range c.files {
 		files[name] = fill.Replace(text)
 	}
@@ -208,7 +222,9 @@ func (k *keystone) lay(c *loginCase, root string) (env map[string]string) {
 			k.t.Fatal(err)
 		}
 	}
-	env = map[string]string{"HOME": filepath.Join(root, "home"), "XDG_CONFIG_DIRS": filepath.Join(root, "xdg"), "LC_ALL": "C.UTF-8"}
+	env = map[string]string{
+		"HOME": filepath.Join(root, "home"), "XDG_CONFIG_DIRS": filepath.Join(root, "xdg"), "LC_ALL": "C.UTF-8",
+	}
 	for name, value := range c.env {
 		env[name] = fill.Replace(value)
 	}
@@ -315,7 +331,9 @@ func TestLoginsAreUpstreams(t *testing.T) {
 		if c.list == "networks" {
 			argv = append(slices.Clone(c.argv), "network", "list")
 		}
-		if err := json.NewEncoder(stdin).Encode(map[string]any{"dir": filepath.Join(root, "work"), "site": filepath.Join(root, "etc"), "env": env, "argv": argv}); err != nil {
+		if err := json.NewEncoder(stdin).Encode(map[string]any{
+			"dir": filepath.Join(root, "work"), "site": filepath.Join(root, "etc"), "env": env, "argv": argv,
+		}); err != nil {
 			t.Fatal(err)
 		}
 		line, err := answers.ReadBytes('\n')

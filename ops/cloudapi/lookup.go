@@ -56,7 +56,9 @@ type flavor struct {
 func (f *flavor) record() cloud.Flavor {
 	var swap int64
 	_ = json.Unmarshal(f.Swap, &swap) // "" is no number
-	return cloud.Flavor{Name: f.Name, VCPUs: f.VCPUs, RAM: f.RAM, Disk: f.Disk, Ephemeral: f.Ephemeral, Swap: swap, Specs: f.Specs}
+	return cloud.Flavor{
+		Name: f.Name, VCPUs: f.VCPUs, RAM: f.RAM, Disk: f.Disk, Ephemeral: f.Ephemeral, Swap: swap, Specs: f.Specs,
+	}
 }
 
 // Image returns the image with an id or a name.
@@ -111,7 +113,10 @@ func (c *Client) Port(ctx context.Context, word string) (cloud.Port, error) {
 	// The service omits what ports request, as where they are bound. To users who see the binding
 	// it shows null for nothing.
 	if err == nil && p.Binding == nil && p.Policy+p.NetworkPolicy != "" {
-		err = &refusal{fmt.Sprintf("the network service does not show this user what port %s requests; take an administrator", word), http.StatusForbidden}
+		err = &refusal{
+			fmt.Sprintf("the network service does not show this user what port %s requests; take an administrator", word),
+			http.StatusForbidden,
+		}
 	}
 	return p.record(), err
 }

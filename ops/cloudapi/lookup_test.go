@@ -18,27 +18,34 @@ import (
 
 // named are answers to what searches for things by their ids and names.
 func named() map[string]string {
-	const flavor = `{"id": "1", "name": "m1", "vcpus": 2, "ram": 512, "disk": 1, "OS-FLV-EXT-DATA:ephemeral": 3, "swap": %s, "extra_specs": {"trait:HW": "required"}}`
+	const flavor = `{"id": "1", "name": "m1", "vcpus": 2, "ram": 512, "disk": 1, "OS-FLV-EXT-DATA:ephemeral": 3, ` +
+		`"swap": %s, "extra_specs": {"trait:HW": "required"}}`
 	const port = `{"id": "p1", "name": "fast", "network_id": "n1", "binding:vnic_type": "direct", "fixed_ips": [{"subnet_id": "sub1"}, {"subnet_id": "sub2"}],
 		"resource_request": {"request_groups": [{"id": "g1", "required": ["CUSTOM_PHYSNET_0"], "resources": {"NET_BW_EGR_KILOBIT_PER_SEC": 5}}]}}`
-	const network = `{"id": "n1", "name": "net", "provider:network_type": "vlan", "provider:physical_network": "physnet0", "qos_policy_id": "q1"}`
-	const image = `{"id": "i1", "name": "debian", "disk_format": "raw", "size": 7, "hw_disk_bus": "scsi", "trait:HW_CPU_X86_VMX": "required"}`
+	const network = `{"id": "n1", "name": "net", "provider:network_type": "vlan", ` +
+		`"provider:physical_network": "physnet0", "qos_policy_id": "q1"}`
+	const image = `{"id": "i1", "name": "debian", "disk_format": "raw", "size": 7, "hw_disk_bus": "scsi", ` +
+		`"trait:HW_CPU_X86_VMX": "required"}`
 	return map[string]string{
 		"/v2.1/flavors/1": `{"flavor": ` + fmt.Sprintf(flavor, `""`) + `}`,
-		"/v2.1/flavors/detail?is_public=None&limit=1000":  `{"flavors": [{"id": "2", "name": "twice"}, ` + fmt.Sprintf(flavor, "512") + `, {"id": "3", "name": "twice"}]}`,
-		"/v2.1/os-server-groups/gr1":                      `{"server_group": {"id": "gr1", "name": "apart", "policy": "anti-affinity", "rules": {"max_server_per_host": 2}, "members": ["vm1"]}}`,
-		"/v2.1/servers/vm1":                               `{"server": {"id": "vm1", "server_groups": ["gr1"]}}`,
-		"/v2.1/servers/vm2":                               `{"server": {"id": "vm2", "server_groups": []}}`,
-		"/v2.1/flavors/denied":                            "",
-		"/v2.0/ports/p1":                                  `{"port": ` + port + `}`,
-		"/v2.0/ports/p2":                                  `{"port": {"id": "p2", "qos_policy_id": "q1"}}`,
-		"/v2.0/ports?limit=1000&name=fast":                `{"ports": [` + port + `]}`,
-		"/v2.0/ports?limit=1000&name=none":                `{"ports": []}`,
-		"/v2.0/networks/n1":                               `{"network": ` + network + `}`,
-		"/v2.0/networks?limit=1000&name=net":              `{"networks": [` + network + `]}`,
-		"/v2.0/networks?limit=1000&name=twice":            `{"networks": [` + network + `, {"id": "n2"}]}`,
-		"/v2.0/qos/policies/q1":                           `{"policy": {"id": "q1", "name": "gold", "rules": [{"id": "r1", "type": "minimum_bandwidth", "direction": "egress", "min_kbps": 5}, {"id": "r2", "type": "bandwidth_limit"}]}}`,
-		"/v2.0/subnets?limit=1000&network_id=n1":          `{"subnets": [{"id": "sub1", "segment_id": "seg1"}, {"id": "sub2", "segment_id": "seg2"}, {"id": "sub3", "segment_id": "seg1"}, {"id": "sub4", "segment_id": null}]}`,
+		"/v2.1/flavors/detail?is_public=None&limit=1000": `{"flavors": [{"id": "2", "name": "twice"}, ` +
+			fmt.Sprintf(flavor, "512") + `, {"id": "3", "name": "twice"}]}`,
+		"/v2.1/os-server-groups/gr1": `{"server_group": {"id": "gr1", "name": "apart", ` +
+			`"policy": "anti-affinity", "rules": {"max_server_per_host": 2}, "members": ["vm1"]}}`,
+		"/v2.1/servers/vm1":                    `{"server": {"id": "vm1", "server_groups": ["gr1"]}}`,
+		"/v2.1/servers/vm2":                    `{"server": {"id": "vm2", "server_groups": []}}`,
+		"/v2.1/flavors/denied":                 "",
+		"/v2.0/ports/p1":                       `{"port": ` + port + `}`,
+		"/v2.0/ports/p2":                       `{"port": {"id": "p2", "qos_policy_id": "q1"}}`,
+		"/v2.0/ports?limit=1000&name=fast":     `{"ports": [` + port + `]}`,
+		"/v2.0/ports?limit=1000&name=none":     `{"ports": []}`,
+		"/v2.0/networks/n1":                    `{"network": ` + network + `}`,
+		"/v2.0/networks?limit=1000&name=net":   `{"networks": [` + network + `]}`,
+		"/v2.0/networks?limit=1000&name=twice": `{"networks": [` + network + `, {"id": "n2"}]}`,
+		"/v2.0/qos/policies/q1": `{"policy": {"id": "q1", "name": "gold", "rules": [{"id": "r1", ` +
+			`"type": "minimum_bandwidth", "direction": "egress", "min_kbps": 5}, {"id": "r2", "type": "bandwidth_limit"}]}}`,
+		"/v2.0/subnets?limit=1000&network_id=n1": `{"subnets": [{"id": "sub1", "segment_id": "seg1"}, ` +
+			`{"id": "sub2", "segment_id": "seg2"}, {"id": "sub3", "segment_id": "seg1"}, {"id": "sub4", "segment_id": null}]}`,
 		"/v2.0/subnets?id=sub2&limit=1000":                `{"subnets": [{"id": "sub2", "segment_id": "seg2"}]}`,
 		"/v2/images/i1":                                   image,
 		"/v2/images?limit=1000&name=debian":               `{"images": [` + image + `]}`,
@@ -60,13 +67,20 @@ func TestLookups(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	flavor := cloud.Flavor{Name: "m1", VCPUs: 2, RAM: 512, Disk: 1, Ephemeral: 3, Specs: map[string]string{"trait:HW": "required"}}
+	flavor := cloud.Flavor{
+		Name: "m1", VCPUs: 2, RAM: 512, Disk: 1, Ephemeral: 3, Specs: map[string]string{"trait:HW": "required"},
+	}
 	swapping := flavor
 	swapping.Swap = 512
-	image := cloud.Image{UUID: "i1", Name: "debian", DiskFormat: "raw", Properties: map[string]string{"hw_disk_bus": "scsi", "trait:HW_CPU_X86_VMX": "required"}}
+	image := cloud.Image{
+		UUID: "i1", Name: "debian", DiskFormat: "raw",
+		Properties: map[string]string{"hw_disk_bus": "scsi", "trait:HW_CPU_X86_VMX": "required"},
+	}
 	port := cloud.Port{
 		UUID: "p1", Name: "fast", Network: "n1", Subnet: "sub1", VNIC: "direct",
-		Request: &cloud.PortRequest{Groups: []cloud.PortGroup{{ID: "g1", Required: []string{"CUSTOM_PHYSNET_0"}, Resources: map[string]int64{"NET_BW_EGR_KILOBIT_PER_SEC": 5}}}},
+		Request: &cloud.PortRequest{Groups: []cloud.PortGroup{{
+			ID: "g1", Required: []string{"CUSTOM_PHYSNET_0"}, Resources: map[string]int64{"NET_BW_EGR_KILOBIT_PER_SEC": 5},
+		}}},
 	}
 	network := cloud.NetworkOf{UUID: "n1", Name: "net", Type: "vlan", Physical: "physnet0", Policy: "q1"}
 	group := cloud.ServerGroup{UUID: "gr1", Name: "apart", Policy: "anti-affinity", Members: []string{"vm1"}}
@@ -79,22 +93,28 @@ func TestLookups(t *testing.T) {
 		want any
 		err  string // part of it
 	}{
-		"FlavorByID":     {finding(client.Flavor, "1"), flavor, ""},
-		"FlavorByName":   {finding(client.Flavor, "m1"), swapping, ""},
-		"FlavorTwice":    {finding(client.Flavor, "twice"), nil, `2 flavors have the name "twice"; take the id of one`},
-		"NoFlavor":       {finding(client.Flavor, "m9"), nil, `there is no flavor with the id or name "m9"`},
-		"FlavorDenied":   {finding(client.Flavor, "denied"), nil, "403 Forbidden"},
-		"ImageByID":      {finding(client.Image, "i1"), image, ""},
-		"ImageByName":    {finding(client.Image, "debian"), image, ""},
-		"NoImage":        {finding(client.Image, "none"), nil, `there is no image with the id or name "none"`},
-		"PortByID":       {finding(client.Port, "p1"), port, ""},
-		"PortByName":     {finding(client.Port, "fast"), port, ""},
-		"PortHidden":     {finding(client.Port, "p2"), nil, "the network service does not show this user what port p2 requests; take an administrator"},
-		"NoPort":         {finding(client.Port, "none"), nil, `there is no port with the id or name "none"`},
-		"NetworkByID":    {finding(client.Network, "n1"), network, ""},
-		"NetworkByName":  {finding(client.Network, "net"), network, ""},
-		"NetworkTwice":   {finding(client.Network, "twice"), nil, `2 networks have the name "twice"`},
-		"Policy":         {finding(client.Policy, "q1"), cloud.QoSPolicy{UUID: "q1", Name: "gold", Rules: []cloud.QoSRule{{UUID: "r1", Type: "minimum_bandwidth", Direction: "egress", MinKbps: 5}}}, ""},
+		"FlavorByID":   {finding(client.Flavor, "1"), flavor, ""},
+		"FlavorByName": {finding(client.Flavor, "m1"), swapping, ""},
+		"FlavorTwice":  {finding(client.Flavor, "twice"), nil, `2 flavors have the name "twice"; take the id of one`},
+		"NoFlavor":     {finding(client.Flavor, "m9"), nil, `there is no flavor with the id or name "m9"`},
+		"FlavorDenied": {finding(client.Flavor, "denied"), nil, "403 Forbidden"},
+		"ImageByID":    {finding(client.Image, "i1"), image, ""},
+		"ImageByName":  {finding(client.Image, "debian"), image, ""},
+		"NoImage":      {finding(client.Image, "none"), nil, `there is no image with the id or name "none"`},
+		"PortByID":     {finding(client.Port, "p1"), port, ""},
+		"PortByName":   {finding(client.Port, "fast"), port, ""},
+		"PortHidden": {
+			finding(client.Port, "p2"), nil,
+			"the network service does not show this user what port p2 requests; take an administrator",
+		},
+		"NoPort":        {finding(client.Port, "none"), nil, `there is no port with the id or name "none"`},
+		"NetworkByID":   {finding(client.Network, "n1"), network, ""},
+		"NetworkByName": {finding(client.Network, "net"), network, ""},
+		"NetworkTwice":  {finding(client.Network, "twice"), nil, `2 networks have the name "twice"`},
+		"Policy": {finding(client.Policy, "q1"), cloud.QoSPolicy{
+			UUID: "q1", Name: "gold",
+			Rules: []cloud.QoSRule{{UUID: "r1", Type: "minimum_bandwidth", Direction: "egress", MinKbps: 5}},
+		}, ""},
 		"NoPolicy":       {finding(client.Policy, "q2"), nil, "404 Not Found"},
 		"Group":          {finding(client.Group, "gr1"), group, ""},
 		"NoGroup":        {finding(client.Group, "gr2"), nil, `there is no server group with the id "gr2"`},
@@ -163,7 +183,8 @@ func TestServerOfRequest(t *testing.T) {
 	if n := most.Load(); n < 2 || n > 16 {
 		t.Errorf("%d requests were sent at a time", n)
 	}
-	if _, err := client.ServerOfRequest(t.Context(), servers, "req-denied", nil); err == nil || !strings.Contains(err.Error(), "403 Forbidden") {
+	if _, err := client.ServerOfRequest(t.Context(), servers, "req-denied", nil); err == nil ||
+		!strings.Contains(err.Error(), "403 Forbidden") {
 		t.Errorf("what may not be read: %v", err)
 	}
 }
@@ -172,7 +193,8 @@ func TestServerOfRequest(t *testing.T) {
 // that fails are there.
 func TestNames(t *testing.T) {
 	answers := named()
-	answers["/v2.1/servers?all_tenants=1&limit=1000&name=%5Eweb%5C.1"] = `{"servers": [{"id": "vm1", "name": "web.1"}], "servers_links": [{"rel": "next"}]}`
+	answers["/v2.1/servers?all_tenants=1&limit=1000&name=%5Eweb%5C.1"] = `{"servers": [{"id": "vm1", "name": "web.1"}], ` +
+		`"servers_links": [{"rel": "next"}]}`
 	answers["/v2.1/servers?all_tenants=1&limit=1000&marker=vm1&name=%5Eweb%5C.1"] = ""
 	answers["/v2.0/ports?fields=id&fields=name&limit=1000"] = `{"ports": [{"id": "p1", "name": ""}]}`
 	client, err := cloudapi.Connect(t.Context(), cloudapi.Options{Environ: variables(stack(t, answers), nil)})
@@ -186,11 +208,15 @@ func TestNames(t *testing.T) {
 	}{
 		{cloudapi.Servers, "web.1", []cloudapi.Named{{ID: "vm1", Name: "web.1"}}, "403 Forbidden"},
 		{cloudapi.Ports, "x", []cloudapi.Named{{ID: "p1"}}, ""},
-		{cloudapi.Hosts, "", []cloudapi.Named{{ID: "00000000-0000-4000-8000-000000000001", Name: "shared"}, {ID: "00000000-0000-4000-8000-000000000002", Name: "cn1"}}, ""},
+		{cloudapi.Hosts, "", []cloudapi.Named{
+			{ID: "00000000-0000-4000-8000-000000000001", Name: "shared"},
+			{ID: "00000000-0000-4000-8000-000000000002", Name: "cn1"},
+		}, ""},
 	} {
 		got, err := client.Names(t.Context(), tc.kind, tc.begun)
 		slices.SortFunc(got, func(a, b cloudapi.Named) int { return strings.Compare(a.ID, b.ID) })
-		if diff := cmp.Diff(tc.want, got); diff != "" || (err == nil) != (tc.err == "") || err != nil && !strings.Contains(err.Error(), tc.err) {
+		if diff := cmp.Diff(tc.want, got); diff != "" || (err == nil) != (tc.err == "") ||
+			err != nil && !strings.Contains(err.Error(), tc.err) {
 			t.Errorf("%s: %v (-want +got):\n%s", tc.kind, err, diff)
 		}
 	}

@@ -85,10 +85,13 @@ func (c *Client) readNetwork(ctx context.Context, r *cloud.Cloud, m *meter) (*cl
 	// Who may not see agents gets an empty list of them, and of ports and networks those of a
 	// project.
 	if listed["agents"] && len(records.Agents) == 0 && c.login().MaySeePart() {
-		return nil, &refusal{"the network service shows this user no agents, and maybe the ports and networks of one project only; take an administrator", http.StatusForbidden}
+		return nil, &refusal{"the network service shows this user no agents, " +
+			"and maybe the ports and networks of one project only; take an administrator", http.StatusForbidden}
 	}
 	if hidden > 0 {
-		return nil, &refusal{"the network service does not show this user where ports are bound; take an administrator", http.StatusForbidden}
+		return nil, &refusal{
+			"the network service does not show this user where ports are bound; take an administrator", http.StatusForbidden,
+		}
 	}
 	return records, nil
 }

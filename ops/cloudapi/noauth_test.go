@@ -72,7 +72,10 @@ clouds:
 		{more: map[string]string{"OS_ENDPOINT": plain.URL}},
 		{more: map[string]string{"OS_ENDPOINT": secure.URL, "OS_CACERT": ca}},
 		{more: map[string]string{"OS_ENDPOINT": secure.URL}, want: "certificate"},
-		{more: map[string]string{"OS_ENDPOINT": secure.URL, "OS_CACERT": filepath.Join(dir, "none")}, want: "the OS_* variables: certificates of authorities: open "},
+		{
+			more: map[string]string{"OS_ENDPOINT": secure.URL, "OS_CACERT": filepath.Join(dir, "none")},
+			want: "the OS_* variables: certificates of authorities: open ",
+		},
 	} {
 		all := map[string]string{"OS_CLIENT_CONFIG_FILE": file, "OS_CLIENT_SECURE_FILE": filepath.Join(dir, "secure.yaml")}
 		if tc.name == "" {

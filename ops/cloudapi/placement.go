@@ -20,7 +20,9 @@ const placementVersion = "1.39"
 const attempts = 4
 
 // readPlacement reads the records of the placement service.
-func (c *Client) readPlacement(ctx context.Context, parts cloud.Parts, r *cloud.Cloud, m *meter) (*cloud.Placement, error) {
+func (c *Client) readPlacement(
+	ctx context.Context, parts cloud.Parts, r *cloud.Cloud, m *meter,
+) (*cloud.Placement, error) {
 	s, err := c.service("placement", placementVersion)
 	if err != nil {
 		return nil, err
@@ -39,7 +41,8 @@ func (c *Client) readPlacement(ctx context.Context, parts cloud.Parts, r *cloud.
 	}
 	records := p.records()
 	if n := p.restless(); n > 0 {
-		r.Unread = append(r.Unread, fmt.Sprintf("%d providers changed whenever they were read; their records are of several moments.", n))
+		r.Unread = append(r.Unread,
+			fmt.Sprintf("%d providers changed whenever they were read; their records are of several moments.", n))
 	}
 	return records, nil
 }
@@ -202,7 +205,9 @@ func (p *placementReader) readProviders(ctx context.Context, done func()) error 
 
 // readProvider reads what belongs to a provider, and reports whether all answers had the generation
 // that it was listed with.
-func (p *placementReader) readProvider(ctx context.Context, listed listedProvider) (read readProvider, same bool, err error) {
+func (p *placementReader) readProvider(
+	ctx context.Context, listed listedProvider,
+) (read readProvider, same bool, err error) {
 	read.Provider = cloud.Provider{
 		UUID: listed.UUID, Name: listed.Name, Generation: listed.Generation, Parent: listed.Parent, Root: listed.Root,
 		Inventories: map[string]cloud.Inventory{}, Usages: map[string]int64{},
@@ -336,8 +341,8 @@ func (p *placementReader) readConsumer(ctx context.Context, uuid string) (c clou
 	return c, nil
 }
 
-// setOwners sets the consumers, but for those without allocations, which were deleted meanwhile, and
-// what they use of each provider.
+// setOwners sets the consumers, but for those without allocations, which were deleted meanwhile,
+// and what they use of each provider.
 func (p *placementReader) setOwners(consumers []cloud.Consumer) {
 	p.owners = slices.DeleteFunc(consumers, func(c cloud.Consumer) bool { return len(c.Allocations) == 0 })
 	byUUID := make(map[string]*cloud.Provider, len(p.read))

@@ -48,7 +48,9 @@ func (c *Client) Survey(ctx context.Context, p Progress) (*cloud.Cloud, error) {
 		service string
 		parts   cloud.Parts
 	}{
-		{"placement", cloud.Parts{Try: cloud.PlacementPart | cloud.ConsumersPart}}, {"compute", cloud.Parts{Try: cloud.ComputePart}}, {"network", cloud.Parts{Try: cloud.NetworkPart}},
+		{"placement", cloud.Parts{Try: cloud.PlacementPart | cloud.ConsumersPart}},
+		{"compute", cloud.Parts{Try: cloud.ComputePart}},
+		{"network", cloud.Parts{Try: cloud.NetworkPart}},
 	} {
 		service := source.service
 		problem := problemOf(service)
@@ -60,7 +62,9 @@ func (c *Client) Survey(ctx context.Context, p Progress) (*cloud.Cloud, error) {
 		err := c.readParts(ctx, read, source.parts, p, func(err error) {
 			env.Unread[service] = sentence(err.Error())
 			if isStatus(err, http.StatusUnauthorized) { // services show their versions to everyone
-				*problem = cloud.Problem{Kind: cloud.ProblemCredentials, Text: fmt.Sprintf("the %s service does not accept the token: %s", service, err)}
+				*problem = cloud.Problem{
+					Kind: cloud.ProblemCredentials, Text: fmt.Sprintf("the %s service does not accept the token: %s", service, err),
+				}
 			}
 		})
 		switch {
@@ -70,7 +74,8 @@ func (c *Client) Survey(ctx context.Context, p Progress) (*cloud.Cloud, error) {
 			env.Unread[service] = sentence(err.Error())
 			continue
 		}
-		all.Placement, all.Compute, all.Network = cmp.Or(all.Placement, read.Placement), cmp.Or(all.Compute, read.Compute), cmp.Or(all.Network, read.Network)
+		all.Placement = cmp.Or(all.Placement, read.Placement)
+		all.Compute, all.Network = cmp.Or(all.Compute, read.Compute), cmp.Or(all.Network, read.Network)
 		all.Unread = append(all.Unread, read.Unread...)
 	}
 	if problemOf("network").Kind == "" {
@@ -107,10 +112,13 @@ func (c *Client) login() cloud.Login {
 		err = r.ExtractInto(&token)
 	}
 	if err != nil {
-		l.Problem = cloud.Problem{Kind: cloud.ProblemAnswer, Text: "the answer of the identity service is not what its API has: " + err.Error()}
+		l.Problem = cloud.Problem{
+			Kind: cloud.ProblemAnswer, Text: "the answer of the identity service is not what its API has: " + err.Error(),
+		}
 		return l
 	}
-	l.User, l.Project, l.System, l.Issued, l.Expires = token.User.Name, token.Project.Name, token.System.All, token.Issued, token.Expires
+	l.User, l.Project = token.User.Name, token.Project.Name
+	l.System, l.Issued, l.Expires = token.System.All, token.Issued, token.Expires
 	if token.Roles != nil {
 		l.Roles = []string{}
 	}
@@ -166,15 +174,24 @@ func (c *Client) measure(ctx context.Context, service string) cloud.Endpoint {
 	body, err := io.ReadAll(io.LimitReader(res.Body, 1<<16))
 	switch status := res.StatusCode; {
 	case status == http.StatusUnauthorized:
-		e.Problem = cloud.Problem{Kind: cloud.ProblemCredentials, Text: fmt.Sprintf("the %s service does not accept the token that the identity service has just issued", service)}
+		e.Problem = cloud.Problem{
+			Kind: cloud.ProblemCredentials,
+			Text: fmt.Sprintf("the %s service does not accept the token that the identity service has just issued", service),
+		}
 	case status >= 300 && status != http.StatusMultipleChoices:
-		e.Problem = cloud.Problem{Kind: cloud.ProblemAnswer, Text: fmt.Sprintf("the %s service answers GET %s with %d %s", service, e.URL, status, http.StatusText(status))}
+		e.Problem = cloud.Problem{
+			Kind: cloud.ProblemAnswer,
+			Text: fmt.Sprintf("the %s service answers GET %s with %d %s", service, e.URL, status, http.StatusText(status)),
+		}
 	case err != nil:
 		e.Problem = problem(fmt.Errorf("querying the %s service: %w", service, err))
 	default:
 		var ok bool
 		if e.Min, e.Max, ok = versions(body); !ok {
-			e.Problem = cloud.Problem{Kind: cloud.ProblemAnswer, Text: fmt.Sprintf("the %s service answers GET %s with something else than its versions", service, e.URL)}
+			e.Problem = cloud.Problem{
+				Kind: cloud.ProblemAnswer,
+				Text: fmt.Sprintf("the %s service answers GET %s with something else than its versions", service, e.URL),
+			}
 		}
 	}
 	return e
@@ -265,7 +282,8 @@ func (c *Client) serviceUsers(ctx context.Context) ([]cloud.ServiceUser, error) 
 			var assigned struct {
 				List []struct{ Role struct{ Name string } } `json:"role_assignments"`
 			}
-			if err := get(ctx, s, "role_assignments?effective&include_names&user.id="+url.QueryEscape(u.ID), &assigned); err != nil {
+			if err := get(ctx, s, "role_assignments?effective&include_names&user.id="+
+				url.QueryEscape(u.ID), &assigned); err != nil {
 				return nil, err
 			}
 			user := cloud.ServiceUser{Name: name, Enabled: u.Enabled, Roles: []string{}}
@@ -300,7 +318,8 @@ func problem(err error) cloud.Problem {
 		p.Kind = cloud.ProblemAnswer
 	case errors.As(err, &name):
 		p.Kind = cloud.ProblemName
-	case errors.As(err, &untrusted), errors.As(err, &unknown), errors.As(err, &record), errors.Is(err, http.ErrSchemeMismatch):
+	case errors.As(err, &untrusted), errors.As(err, &unknown), errors.As(err, &record),
+		errors.Is(err, http.ErrSchemeMismatch):
 		p.Kind = cloud.ProblemCertificate
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
 		p.Kind = cloud.ProblemTime

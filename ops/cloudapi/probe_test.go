@@ -71,7 +71,10 @@ func TestSurvey(t *testing.T) {
 		"compute":   {URL: url + "/v2.1/", Min: "2.1", Max: "2.96", Status: 200},
 		"network":   {URL: url + "/", Max: "v2.0", Status: 300},
 		"image":     {URL: url + "/", Max: "v2.0", Status: 300},
-		"identity":  {Problem: cloud.Problem{Kind: cloud.ProblemAbsent, Text: "the catalog of the cloud at " + url + "/v3 has no public endpoint of the identity service in the region one"}},
+		"identity": {Problem: cloud.Problem{
+			Kind: cloud.ProblemAbsent,
+			Text: "the catalog of the cloud at " + url + "/v3 has no public endpoint of the identity service in the region one",
+		}},
 	} {
 		got := endpointOf(t, c, service)
 		if service != "identity" && (got.Ahead == nil || *got.Ahead < -2 || *got.Ahead > 2) {
@@ -118,10 +121,16 @@ func TestSurveyOfASickService(t *testing.T) {
 		kind   cloud.ProblemKind
 		text   string
 	}{
-		"Unauthorized": {func(w http.ResponseWriter) { w.WriteHeader(401) }, cloud.ProblemCredentials, "does not accept the token"},
-		"NotFound":     {func(w http.ResponseWriter) { w.WriteHeader(404) }, cloud.ProblemAnswer, "with 404 Not Found"},
-		"Broken":       {func(w http.ResponseWriter) { w.WriteHeader(503) }, cloud.ProblemAnswer, "with 503 Service Unavailable"},
-		"Page":         {func(w http.ResponseWriter) { fmt.Fprint(w, "<html>") }, cloud.ProblemAnswer, "something else than its versions"},
+		"Unauthorized": {
+			func(w http.ResponseWriter) { w.WriteHeader(401) }, cloud.ProblemCredentials, "does not accept the token",
+		},
+		"NotFound": {func(w http.ResponseWriter) { w.WriteHeader(404) }, cloud.ProblemAnswer, "with 404 Not Found"},
+		"Broken": {
+			func(w http.ResponseWriter) { w.WriteHeader(503) }, cloud.ProblemAnswer, "with 503 Service Unavailable",
+		},
+		"Page": {
+			func(w http.ResponseWriter) { fmt.Fprint(w, "<html>") }, cloud.ProblemAnswer, "something else than its versions",
+		},
 		"Elsewhere": {func(w http.ResponseWriter) {
 			w.Header().Set("Location", "http://127.0.0.1:1/")
 			w.WriteHeader(302)
@@ -143,7 +152,8 @@ func TestSurveyOfASickService(t *testing.T) {
 			if p.Kind != tc.kind || !strings.Contains(p.Text, tc.text) {
 				t.Errorf("the problem is %+v", p)
 			}
-			if c.Compute != nil || c.Network == nil || c.Placement == nil || !strings.Contains(c.Environment.Unread["compute"], tc.text) {
+			if c.Compute != nil || c.Network == nil || c.Placement == nil ||
+				!strings.Contains(c.Environment.Unread["compute"], tc.text) {
 				t.Errorf("compute %v, unread %q", c.Compute, c.Environment.Unread)
 			}
 		})
@@ -151,25 +161,32 @@ func TestSurveyOfASickService(t *testing.T) {
 	// A list that is refused.
 	denied := healthy()
 	denied["/v2.1/os-services"] = ""
-	if c := survey(t, stackWith(t, denied, roots)); c.Compute != nil || !strings.Contains(c.Environment.Unread["compute"], "403 Forbidden") {
+	if c := survey(t, stackWith(t, denied, roots)); c.Compute != nil ||
+		!strings.Contains(c.Environment.Unread["compute"], "403 Forbidden") {
 		t.Errorf("compute %v, unread %q", c.Compute, c.Environment.Unread)
 	}
 	// A token that is refused when lists are requested only, since services show their versions to
 	// everyone.
 	c := survey(t, stackWith(t, healthy(), func(w http.ResponseWriter, r *http.Request) bool {
 		if r.URL.Path == "/v2.1/os-services" {
-			http.Error(w, `{"error": {"message": "The request you have made requires authentication."}}`, http.StatusUnauthorized)
+			http.Error(w,
+				`{"error": {"message": "The request you have made requires authentication."}}`, http.StatusUnauthorized)
 			return true
 		}
 		return roots(w, r)
 	}))
-	want := cloud.Problem{Kind: cloud.ProblemCredentials, Text: "the compute service does not accept the token: the compute service answers GET /v2.1/os-services with 401 Unauthorized: The request you have made requires authentication"}
+	want := cloud.Problem{
+		Kind: cloud.ProblemCredentials,
+		Text: "the compute service does not accept the token: the compute service answers GET /v2.1/os-services with 401 " +
+			"Unauthorized: The request you have made requires authentication",
+	}
 	if p := endpointOf(t, c, "compute").Problem; p != want || c.Compute != nil || c.Network == nil {
 		t.Errorf("of a service that does not accept the token: %+v", p)
 	}
 	// A list that is no list.
 	denied["/v2.1/os-services"] = "<html>"
-	if c := survey(t, stackWith(t, denied, roots)); c.Compute != nil || !strings.Contains(c.Environment.Unread["compute"], "not what its API has") {
+	if c := survey(t, stackWith(t, denied, roots)); c.Compute != nil ||
+		!strings.Contains(c.Environment.Unread["compute"], "not what its API has") {
 		t.Errorf("compute %v, unread %q", c.Compute, c.Environment.Unread)
 	}
 }
@@ -181,7 +198,8 @@ func TestSurveyOverTLS(t *testing.T) {
 		if r.URL.Path == "/v3/auth/tokens" {
 			w.Header().Set("X-Subject-Token", "t")
 			w.WriteHeader(http.StatusCreated)
-			fmt.Fprintf(w, `{"token": {"expires_at": "2099-01-01T00:00:00.000000Z", "catalog": [{"type": "image", "endpoints": [{"interface": "public", "region_id": "one", "region": "one", "url": %q}]}]}}`, image.URL)
+			fmt.Fprintf(w, `{"token": {"expires_at": "2099-01-01T00:00:00.000000Z", "catalog": [{"type": "image", `+
+				`"endpoints": [{"interface": "public", "region_id": "one", "region": "one", "url": %q}]}]}}`, image.URL)
 			return
 		}
 		if r.Header.Get("X-Auth-Token") != "t" {
@@ -191,10 +209,13 @@ func TestSurveyOverTLS(t *testing.T) {
 	}))
 	defer image.Close()
 	ca := filepath.Join(t.TempDir(), "ca.pem")
-	if err := os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: image.Certificate().Raw}), 0o600); err != nil {
+	if err := os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: image.Certificate().Raw}),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
-	client, err := cloudapi.Connect(t.Context(), cloudapi.Options{Environ: variables(image.URL, map[string]string{"OS_CACERT": ca}), Wait: atOnce})
+	client, err := cloudapi.Connect(t.Context(), cloudapi.Options{
+		Environ: variables(image.URL, map[string]string{"OS_CACERT": ca}), Wait: atOnce,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -202,7 +223,8 @@ func TestSurveyOverTLS(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if e := endpointOf(t, c, "image"); e.Problem.Kind != "" || !e.CertificateExpires.Equal(image.Certificate().NotAfter) || e.Max != "v2.16" {
+	if e := endpointOf(t, c, "image"); e.Problem.Kind != "" || !e.CertificateExpires.Equal(image.Certificate().NotAfter) ||
+		e.Max != "v2.16" {
 		t.Errorf("the endpoint is %+v", e)
 	}
 	for _, service := range []string{"placement", "compute", "network"} {
@@ -225,25 +247,32 @@ func TestLoginProblems(t *testing.T) {
 		strings.Replace(plain.URL, "http:", "https:", 1) + "/v3": cloud.ProblemCertificate,
 		plain.URL + "/v3":                                        cloud.ProblemAnswer,
 	} {
-		_, err := cloudapi.Connect(t.Context(), cloudapi.Options{Environ: variables("", map[string]string{"OS_AUTH_URL": url}), Wait: atOnce})
+		_, err := cloudapi.Connect(t.Context(), cloudapi.Options{
+			Environ: variables("", map[string]string{"OS_AUTH_URL": url}), Wait: atOnce,
+		})
 		refused, ok := errors.AsType[*cloudapi.LoginError](err)
-		if !ok || refused.Environment.Login.Problem.Kind != kind || refused.Environment.Login.URL != url || strings.Contains(err.Error(), "s3cret") {
+		if !ok || refused.Environment.Login.Problem.Kind != kind || refused.Environment.Login.URL != url ||
+			strings.Contains(err.Error(), "s3cret") {
 			t.Errorf("%s: %v, want the kind %s", url, err, kind)
 		}
 	}
 	url := stack(t, healthy())
-	_, err := cloudapi.Connect(t.Context(), cloudapi.Options{Environ: variables(url, map[string]string{"OS_PASSWORD": "wr0ng"})})
-	if refused, ok := errors.AsType[*cloudapi.LoginError](err); !ok || refused.Environment.Login.Problem.Kind != cloud.ProblemCredentials {
+	_, err := cloudapi.Connect(t.Context(),
+		cloudapi.Options{Environ: variables(url, map[string]string{"OS_PASSWORD": "wr0ng"})})
+	if refused, ok := errors.AsType[*cloudapi.LoginError](err); !ok ||
+		refused.Environment.Login.Problem.Kind != cloud.ProblemCredentials {
 		t.Errorf("with a wrong password: %v", err)
 	}
-	_, err = cloudapi.Connect(t.Context(), cloudapi.Options{Environ: variables(url, map[string]string{"OS_CLOUD": "none", "OS_CLIENT_CONFIG_FILE": "/nowhere"})})
+	_, err = cloudapi.Connect(t.Context(),
+		cloudapi.Options{Environ: variables(url, map[string]string{"OS_CLOUD": "none", "OS_CLIENT_CONFIG_FILE": "/nowhere"})})
 	if _, ok := errors.AsType[*cloudapi.LoginError](err); ok || err == nil {
 		t.Errorf("a cloud that is not in clouds.yaml: %v", err)
 	}
 	ctx, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
 	defer cancel()
 	_, err = cloudapi.Connect(ctx, cloudapi.Options{Environ: variables(url, nil)})
-	if refused, ok := errors.AsType[*cloudapi.LoginError](err); !ok || refused.Environment.Login.Problem.Kind != cloud.ProblemTime {
+	if refused, ok := errors.AsType[*cloudapi.LoginError](err); !ok ||
+		refused.Environment.Login.Problem.Kind != cloud.ProblemTime {
 		t.Errorf("without time: %v", err)
 	}
 }
@@ -256,7 +285,9 @@ func TestSurveyOfKeystone(t *testing.T) {
 	k := keystonetest.Start(t, keystonetest.Options{})
 	environment := func(persona string) *cloud.Environment {
 		p := keystonetest.Find(persona)
-		more := map[string]string{"OS_USERNAME": p.Name, "OS_PASSWORD": p.Password, "OS_PROJECT_NAME": p.Project, "OS_REGION_NAME": ""}
+		more := map[string]string{
+			"OS_USERNAME": p.Name, "OS_PASSWORD": p.Password, "OS_PROJECT_NAME": p.Project, "OS_REGION_NAME": "",
+		}
 		if p.Scope == "system" {
 			more["OS_SYSTEM_SCOPE"] = "all"
 		}
@@ -271,14 +302,19 @@ func TestSurveyOfKeystone(t *testing.T) {
 		return c.Environment
 	}
 	s := environment("project-admin")
-	if l := s.Login; l.User != "project-admin" || l.Project != keystonetest.Demo || l.System || !slices.Contains(l.Roles, "admin") || l.Issued.IsZero() || l.Expires.Before(l.Issued) ||
+	if l := s.Login; l.User != "project-admin" || l.Project != keystonetest.Demo || l.System ||
+		!slices.Contains(l.Roles, "admin") || l.Issued.IsZero() || l.Expires.Before(l.Issued) ||
 		l.Issued.Sub(l.RequestedAt).Abs() > time.Minute {
 		t.Errorf("the login is %+v", l)
 	}
-	if diff := cmp.Diff([]cloud.ServiceUser{{Name: "nova", Enabled: true, Roles: []string{"service"}}, {Name: "placement", Enabled: true, Roles: []string{"service"}}}, s.ServiceUsers); diff != "" {
+	if diff := cmp.Diff([]cloud.ServiceUser{
+		{Name: "nova", Enabled: true, Roles: []string{"service"}},
+		{Name: "placement", Enabled: true, Roles: []string{"service"}},
+	}, s.ServiceUsers); diff != "" {
 		t.Errorf("users of services (-want +got):\n%s", diff)
 	}
-	if e := endpointOf(t, &cloud.Cloud{Environment: s}, "identity"); e.Problem.Kind != "" || !strings.HasPrefix(e.Max, "v3.") {
+	if e := endpointOf(t, &cloud.Cloud{Environment: s}, "identity"); e.Problem.Kind != "" ||
+		!strings.HasPrefix(e.Max, "v3.") {
 		t.Errorf("the endpoint is %+v", e)
 	}
 	if s := environment("project-reader"); s.ServiceUsers != nil || !slices.Equal(s.Login.Roles, []string{"reader"}) {

@@ -25,7 +25,8 @@ const (
 // quotasEach is in how many readings the quotas of all projects are read once.
 const quotasEach = 20
 
-// A ProjectReader reads the names and the limits of projects again and again. It is for one goroutine.
+// A ProjectReader reads the names and the limits of projects again and again. It is for one
+// goroutine.
 //
 // The compute service has no list of quotas: each project takes a request. Those of a project are
 // read when it is new, and each 20th time. Unified limits (Keystone's, which Nova uses with its
@@ -40,14 +41,15 @@ type ProjectReader struct {
 	system *gophercloud.ProviderClient // with the scope of the system, nil when there is none yet
 }
 
-// ProjectReader returns a reader of a number of projects at most, as [cloud.Projects.Select] selects them.
+// ProjectReader returns a reader of a number of projects at most, as [cloud.Projects.Select]
+// selects them.
 func (c *Client) ProjectReader(most int) *ProjectReader {
 	return &ProjectReader{client: c, most: most, quotas: map[string]map[string]int64{}}
 }
 
-// Read reads the projects of a cloud whose other records were read. What could not be read is absent, and
-// failed has the source with the reason; the sources that were read are in it with nil. Unified limits are
-// a source where Keystone has limits of resource classes.
+// Read reads the projects of a cloud whose other records were read. What could not be read is
+// absent, and failed has the source with the reason; the sources that were read are in it with nil.
+// Unified limits are a source where Keystone has limits of resource classes.
 func (r *ProjectReader) Read(ctx context.Context, c *cloud.Cloud) (projects *cloud.Projects, failed map[string]error) {
 	projects, failed = &cloud.Projects{}, map[string]error{}
 	projects.List, failed[ProjectNames] = r.names(ctx)
@@ -120,7 +122,9 @@ func (r *ProjectReader) readQuotas(ctx context.Context, list []cloud.Project) er
 		err := get(ctx, s, "os-quota-sets/"+url.PathEscape(due[i]), &answer)
 		switch {
 		case err == nil:
-			read[i] = map[string]int64{"instances": answer.Quotas.Instances, "cores": answer.Quotas.Cores, "ram": answer.Quotas.RAM}
+			read[i] = map[string]int64{
+				"instances": answer.Quotas.Instances, "cores": answer.Quotas.Cores, "ram": answer.Quotas.RAM,
+			}
 		case isStatus(err, http.StatusNotFound), isStatus(err, http.StatusBadRequest): // a project that was deleted
 		default:
 			return err
@@ -188,7 +192,8 @@ func (r *ProjectReader) readLimits(ctx context.Context, list []cloud.Project) (e
 	}
 	if err != nil {
 		only = r.client.Project()
-		err = fmt.Errorf("the unified limits of other projects: Keystone shows them to users with a role on the system: %w", err)
+		err = fmt.Errorf("the unified limits of other projects: Keystone shows them to users with a role on the system: %w",
+			err)
 	} else {
 		s.ProviderClient = r.system
 	}
@@ -240,7 +245,8 @@ func (c *Client) systemScope(ctx context.Context) (*gophercloud.ProviderClient, 
 	provider.SetThrowaway(true) // the login is without a token
 	err := provider.SetTokenAndAuthResult(nil)
 	if err == nil {
-		err = provider.SetTokenAndAuthResult(tokens.Create(ctx, &gophercloud.ServiceClient{ProviderClient: &provider, Endpoint: c.identityURL}, login))
+		err = provider.SetTokenAndAuthResult(tokens.Create(ctx,
+			&gophercloud.ServiceClient{ProviderClient: &provider, Endpoint: c.identityURL}, login))
 	}
 	if err != nil {
 		return nil, wrapError("Keystone", err)

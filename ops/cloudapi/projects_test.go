@@ -13,15 +13,17 @@ import (
 	"github.com/berthcloud/berth/ops/cloudapi"
 )
 
-// limited are answers of services with projects: p1 and p3 have servers, p2 and p4 have none, and p3 was
-// deleted.
+// limited are answers of services with projects: p1 and p3 have servers, p2 and p4 have none, and
+// p3 was deleted.
 func limited() map[string]string {
 	answers := healthy()
 	for i := range 2 {
-		answers[fmt.Sprintf("/v2.1/os-quota-sets/p%d", 2*i+2)] = `{"quota_set": {"id": "x", "instances": 10, "cores": 20, "ram": 51200, "key_pairs": 100}}`
+		answers[fmt.Sprintf("/v2.1/os-quota-sets/p%d", 2*i+2)] = `{"quota_set": {"id": "x", "instances": 10, "cores": 20, ` +
+			`"ram": 51200, "key_pairs": 100}}`
 	}
 	answers["/v2.1/os-quota-sets/p1"] = `{"quota_set": {"instances": -1, "cores": 8, "ram": 4096}}`
-	answers["/v3/projects"] = `{"projects": [{"id": "p1", "name": "shop", "domain_id": "default"}, {"id": "p2", "name": "idle", "domain_id": "d2"}, {"id": "p4", "name": "idle", "domain_id": "default"}], "links": {}}`
+	answers["/v3/projects"] = `{"projects": [{"id": "p1", "name": "shop", "domain_id": "default"}, {"id": "p2", ` +
+		`"name": "idle", "domain_id": "d2"}, {"id": "p4", "name": "idle", "domain_id": "default"}], "links": {}}`
 	answers["/v3/registered_limits"] = `{"registered_limits": [{"resource_name": "class:VCPU", "default_limit": 10, "region_id": null}, {"resource_name": "servers", "default_limit": 10},
 		{"resource_name": "class:DISK_GB", "default_limit": -1, "region_id": "one"}, {"resource_name": "class:VGPU", "default_limit": 0, "region_id": "two"}]}`
 	answers["/v3/limits"] = `{"limits": [{"resource_name": "class:VCPU", "resource_limit": 64, "project_id": "p1", "region_id": null}, {"resource_name": "servers", "resource_limit": 5, "project_id": "p2"},
@@ -39,9 +41,13 @@ func serversOf(projects ...string) *cloud.Cloud {
 }
 
 // projectsAt logs in to a stack, and returns a reader of its projects.
-func projectsAt(t *testing.T, answers map[string]string, most int, instead func(w http.ResponseWriter, r *http.Request) bool) (*cloudapi.Client, *cloudapi.ProjectReader) {
+func projectsAt(
+	t *testing.T, answers map[string]string, most int, instead func(w http.ResponseWriter, r *http.Request) bool,
+) (*cloudapi.Client, *cloudapi.ProjectReader) {
 	t.Helper()
-	client, err := cloudapi.Connect(t.Context(), cloudapi.Options{Environ: variables(stackWith(t, answers, instead), nil), Wait: atOnce})
+	client, err := cloudapi.Connect(t.Context(), cloudapi.Options{
+		Environ: variables(stackWith(t, answers, instead), nil), Wait: atOnce,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +60,8 @@ func TestProjects(t *testing.T) {
 	answers := limited()
 	answers["token of the system"] = "system"
 	_, reader := projectsAt(t, answers, 10, func(w http.ResponseWriter, r *http.Request) bool {
-		if got, want := r.Header.Get("X-Auth-Token"), map[bool]string{true: "system", false: "admin"}[r.URL.Path == "/v3/limits"]; got != want {
+		want := map[bool]string{true: "system", false: "admin"}[r.URL.Path == "/v3/limits"]
+		if got := r.Header.Get("X-Auth-Token"); got != want {
 			t.Errorf("%s is requested with the token %s", r.URL.Path, got)
 		}
 		return false
@@ -64,9 +71,13 @@ func TestProjects(t *testing.T) {
 		if diff := cmp.Diff(map[string]error{"identity": nil, "quotas": nil, "limits": nil}, failed); diff != "" {
 			t.Errorf("what fails (-want +got):\n%s", diff)
 		}
-		usual, defaults := map[string]int64{"instances": 10, "cores": 20, "ram": 51200}, map[string]int64{"VCPU": 10, "DISK_GB": -1}
+		usual := map[string]int64{"instances": 10, "cores": 20, "ram": 51200}
+		defaults := map[string]int64{"VCPU": 10, "DISK_GB": -1}
 		want := &cloud.Projects{List: []cloud.Project{
-			{UUID: "p1", Name: "shop", Domain: "default", Quotas: map[string]int64{"instances": -1, "cores": 8, "ram": 4096}, Limits: map[string]int64{"VCPU": 64, "DISK_GB": -1}},
+			{
+				UUID: "p1", Name: "shop", Domain: "default", Quotas: map[string]int64{"instances": -1, "cores": 8, "ram": 4096},
+				Limits: map[string]int64{"VCPU": 64, "DISK_GB": -1},
+			},
 			{UUID: "p2", Name: "idle", Domain: "d2", Quotas: usual, Limits: defaults},
 			{UUID: "p3", Limits: defaults},
 			{UUID: "p4", Name: "idle", Domain: "default", Quotas: usual, Limits: defaults},
@@ -134,9 +145,22 @@ func TestProjectsInPart(t *testing.T) {
 		quotas bool
 		limits string // the projects whose limits are known
 	}{
-		"NoNames":  {func(a map[string]string) { a["/v3/projects"] = `{"projects": 5}` }, map[string]string{"identity": "not what its API has", "quotas": "", "limits": "no role on the system"}, false, true, "p1"},
-		"NoQuotas": {func(a map[string]string) { a["/v2.1/os-quota-sets/p1"] = "" }, map[string]string{"identity": "", "quotas": "403 Forbidden", "limits": "no role on the system"}, true, false, "p1"},
-		"NoLimits": {func(a map[string]string) { delete(a, "/v3/registered_limits") }, map[string]string{"identity": "", "quotas": ""}, true, true, ""},
+		"NoNames": {
+			func(a map[string]string) { a["/v3/projects"] = `{"projects": 5}` },
+			map[string]string{"identity": "not what its API has", "quotas": "", "limits": "no role on the system"},
+			false, true,
+			"p1",
+		},
+		"NoQuotas": {
+			func(a map[string]string) { a["/v2.1/os-quota-sets/p1"] = "" },
+			map[string]string{"identity": "", "quotas": "403 Forbidden", "limits": "no role on the system"},
+			true, false, "p1",
+		},
+		"NoLimits": {
+			func(a map[string]string) { delete(a, "/v3/registered_limits") },
+			map[string]string{"identity": "", "quotas": ""},
+			true, true, "",
+		},
 		"NoClasses": {func(a map[string]string) {
 			a["/v3/registered_limits"] = `{"registered_limits": [{"resource_name": "servers", "default_limit": 10}]}`
 		}, map[string]string{"identity": "", "quotas": ""}, true, true, ""},
@@ -147,7 +171,8 @@ func TestProjectsInPart(t *testing.T) {
 			_, reader := projectsAt(t, answers, 10, func(http.ResponseWriter, *http.Request) bool { return false })
 			got, failed := reader.Read(t.Context(), serversOf("p1"))
 			for source, text := range tc.failed {
-				if err, ok := failed[source]; !ok || (err == nil) != (text == "") || err != nil && !strings.Contains(err.Error(), text) {
+				if err, ok := failed[source]; !ok || (err == nil) != (text == "") ||
+					err != nil && !strings.Contains(err.Error(), text) {
 					t.Errorf("%s: %v, want %q", source, err, text)
 				}
 			}
@@ -160,7 +185,8 @@ func TestProjectsInPart(t *testing.T) {
 					limits = append(limits, p.UUID)
 				}
 			}
-			if p := got.List[0]; p.UUID != "p1" || (p.Name != "") != tc.names || (p.Quotas != nil) != tc.quotas || strings.Join(limits, " ") != tc.limits {
+			if p := got.List[0]; p.UUID != "p1" || (p.Name != "") != tc.names || (p.Quotas != nil) != tc.quotas ||
+				strings.Join(limits, " ") != tc.limits {
 				t.Errorf("projects: %+v", got.List)
 			}
 		})

@@ -28,7 +28,9 @@ func (c *Client) Read(ctx context.Context, parts cloud.Parts, p Progress) (*clou
 
 // readParts adds parts to records, and calls unread with the reason why one was not read that need
 // not be. Those of the compute service depend on placement's, if these are there.
-func (c *Client) readParts(ctx context.Context, r *cloud.Cloud, parts cloud.Parts, p Progress, unread func(error)) error {
+func (c *Client) readParts(
+	ctx context.Context, r *cloud.Cloud, parts cloud.Parts, p Progress, unread func(error),
+) error {
 	m := &meter{progress: p}
 	for _, source := range []struct {
 		part cloud.Part

@@ -61,7 +61,8 @@ func (c *Client) send(ctx context.Context, r cloud.Request) error {
 		// what the service has read of the names.
 		var status gophercloud.ErrUnexpectedResponseCode
 		disturbed := errors.As(err, &status) && r.Method == http.MethodPut &&
-			(status.Actual == http.StatusConflict && strings.HasPrefix(r.Path, "/allocations/") && bytes.Contains(status.Body, []byte("placement.concurrent_update")) ||
+			(status.Actual == http.StatusConflict && strings.HasPrefix(r.Path, "/allocations/") &&
+				bytes.Contains(status.Body, []byte("placement.concurrent_update")) ||
 				status.Actual == http.StatusBadRequest && bytes.Contains(status.Body, []byte("No such resource class")))
 		if !disturbed || n == claims {
 			return wrapError("the "+r.Service+" service", fmt.Errorf("%s %s: %w", r.Method, r.Path, err))

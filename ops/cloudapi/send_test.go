@@ -28,11 +28,17 @@ func TestSend(t *testing.T) {
 	}{
 		"Fine":      {claim, claimBody, 0, "", 1, ""},
 		"Disturbed": {claim, claimBody, 4, "placement.concurrent_update", 5, ""},
-		"Always":    {claim, claimBody, 5, "placement.concurrent_update", 5, "the placement service answers PUT " + claim + " with 409 Conflict: why"},
-		"Full":      {claim, claimBody, 1, "placement.undefined_code", 1, "409 Conflict: why"},
-		"Unknown":   {cn1 + "/traits", `{"traits": [], "resource_provider_generation": 6}`, 2, "400", 3, ""},
-		"Never":     {claim, claimBody, 9, "400", 5, "400 Bad Request: No such resource class CUSTOM_X"},
-		"Moved":     {traits, `{"traits": [], "resource_provider_generation": 0}`, 1, "placement.concurrent_update", 1, "409 Conflict: why"},
+		"Always": {
+			claim, claimBody, 5, "placement.concurrent_update", 5,
+			"the placement service answers PUT " + claim + " with 409 Conflict: why",
+		},
+		"Full":    {claim, claimBody, 1, "placement.undefined_code", 1, "409 Conflict: why"},
+		"Unknown": {cn1 + "/traits", `{"traits": [], "resource_provider_generation": 6}`, 2, "400", 3, ""},
+		"Never":   {claim, claimBody, 9, "400", 5, "400 Bad Request: No such resource class CUSTOM_X"},
+		"Moved": {
+			traits, `{"traits": [], "resource_provider_generation": 0}`, 1, "placement.concurrent_update", 1,
+			"409 Conflict: why",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var requests atomic.Int64
@@ -54,7 +60,9 @@ func TestSend(t *testing.T) {
 				t.Fatal(err)
 			}
 			done := 0
-			r := cloud.Request{Service: "placement", Method: "PUT", Path: tc.path, Microversion: "1.39", Body: json.RawMessage(tc.body)}
+			r := cloud.Request{
+				Service: "placement", Method: "PUT", Path: tc.path, Microversion: "1.39", Body: json.RawMessage(tc.body),
+			}
 			err = client.Send(t.Context(), []cloud.Request{r}, func() { done++ })
 			if text := fmt.Sprint(err); (err != nil) != (tc.err != "") || !strings.Contains(text, tc.err) && err != nil {
 				t.Errorf("the error is %v, want %q", err, tc.err)
@@ -99,23 +107,30 @@ func TestDo(t *testing.T) {
 		"/changed":                    {412, "constrained to 3", ""},
 		"/cut":                        {0, "", "querying the placement service: GET /cut"},
 	} {
-		status, body, err := client.Do(t.Context(), cloud.Request{Service: "placement", Method: "GET", Path: path, Microversion: "1.30", Headers: map[string]string{"If-Match": "revision_number=3"}})
-		if status != want.status || (err != nil) != (want.err != "") || err != nil && !strings.Contains(err.Error(), want.err) {
+		status, body, err := client.Do(t.Context(), cloud.Request{
+			Service: "placement", Method: "GET", Path: path, Microversion: "1.30",
+			Headers: map[string]string{"If-Match": "revision_number=3"},
+		})
+		if status != want.status || (err != nil) != (want.err != "") ||
+			err != nil && !strings.Contains(err.Error(), want.err) {
 			t.Errorf("GET %s is answered with %d, %v", path, status, err)
 		}
 		if text := cloudapi.Message(status, body); err == nil && !strings.Contains(text, want.said) {
 			t.Errorf("GET %s says %q, want %q", path, text, want.said)
 		}
-		if h := got.Load().Header; h.Get("If-Match") != "revision_number=3" || h.Get("OpenStack-API-Version") != "placement 1.30" {
+		if h := got.Load().Header; h.Get("If-Match") != "revision_number=3" ||
+			h.Get("OpenStack-API-Version") != "placement 1.30" {
 			t.Errorf("GET %s has the headers %v", path, h)
 		}
 	}
 	if path, err := client.Endpoint("placement"); path != url || err != nil {
 		t.Errorf("the endpoint is %q, %v; want %q", path, err, url)
 	}
-	if _, _, err := client.Do(t.Context(), cloud.Request{Service: "network", Method: "GET", Path: "/ports"}); err == nil || !strings.Contains(err.Error(), "network") {
+	if _, _, err := client.Do(t.Context(), cloud.Request{Service: "network", Method: "GET", Path: "/ports"}); err == nil ||
+		!strings.Contains(err.Error(), "network") {
 		t.Errorf("a request to a service that is not there: %v", err)
 	}
 }
 
-const claimBody = `{"allocations": {"00000000-0000-4000-8000-000000000002": {"resources": {"VCPU": 1}}}, "project_id": "p1", "user_id": "u1", "consumer_generation": null, "consumer_type": "INSTANCE"}`
+const claimBody = `{"allocations": {"00000000-0000-4000-8000-000000000002": {"resources": {"VCPU": 1}}}, ` +
+	`"project_id": "p1", "user_id": "u1", "consumer_generation": null, "consumer_type": "INSTANCE"}`

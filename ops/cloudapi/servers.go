@@ -18,8 +18,8 @@ const (
 	serversEach = 30
 )
 
-// A serverReader reads servers: all of them the first time, then those that have changed. It is for one
-// goroutine.
+// A serverReader reads servers: all of them the first time, then those that have changed. It is for
+// one goroutine.
 type serverReader struct {
 	servers []cloud.Server
 	bare    map[string]bool // the servers whose flavor is without extra specs

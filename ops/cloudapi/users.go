@@ -39,7 +39,8 @@ func (c *Client) Users(ctx context.Context, servers []cloud.Server, p Progress) 
 				Scope struct{ Project struct{ ID string } }
 			} `json:"role_assignments"`
 		}
-		if err := get(ctx, s, "role_assignments?effective&include_names&user.id="+url.QueryEscape(ids[i]), &assigned); err != nil {
+		if err := get(ctx, s, "role_assignments?effective&include_names&user.id="+
+			url.QueryEscape(ids[i]), &assigned); err != nil {
 			return err
 		}
 		for _, project := range projects[ids[i]] {
