@@ -73,9 +73,11 @@ func CheckIsHost(ctx context.Context) error {
 	if caller, _ := identity.From(ctx); caller.AllHosts || caller.Hosts != nil {
 		return nil
 	}
-	return fault.New(fault.Denied, codeNotThisHost, "A token does not identify a host: set a certificate or a host key in the agent's settings "+
-		"(network_cert_file, network_host_key_file, compute_cert_file, compute_host_key_file in [berth]); for the time of a migration, "+
-		"[berth] host_identity = token in those of the service")
+	return fault.New(fault.Denied, codeNotThisHost,
+		"A token does not identify a host: set a certificate or a host key in the agent's settings "+
+			"(network_cert_file, network_host_key_file, compute_cert_file, compute_host_key_file in [berth]); "+
+			"for the time of a migration, "+
+			"[berth] host_identity = token in those of the service")
 }
 
 // CheckHost refuses callers that do not act for a host: hosts read and report what is theirs only.
@@ -84,7 +86,8 @@ func CheckHost(ctx context.Context, host string) error {
 		return err
 	}
 	if caller, _ := identity.From(ctx); !caller.ActsFor(host) {
-		return fault.New(fault.Denied, codeNotThisHost, "The certificate or key is of the host %s, and not of %s", strings.Join(caller.Hosts, ", "), host)
+		return fault.New(fault.Denied, codeNotThisHost, "The certificate or key is of the host %s, and not of %s",
+			strings.Join(caller.Hosts, ", "), host)
 	}
 	return nil
 }

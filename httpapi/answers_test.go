@@ -49,7 +49,9 @@ func root(w http.ResponseWriter, _ *http.Request) error {
 		j.Key("versions")
 		j.Array()
 		j.Object()
-		for _, m := range [][2]string{{"id", "v1.0"}, {"max_version", "1.39"}, {"min_version", "1.0"}, {"status", "CURRENT"}} {
+		for _, m := range [][2]string{
+			{"id", "v1.0"}, {"max_version", "1.39"}, {"min_version", "1.0"}, {"status", "CURRENT"},
+		} {
 			j.Key(m[0])
 			j.String(m[1])
 		}

@@ -118,7 +118,8 @@ func TestInternalErrorsStayInTheLog(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			a, log := serveOne(h)
 			w := answerTo(a, request("GET", "/x/y", ""))
-			const want = "The server has either erred or is incapable of performing the requested operation.\n\n Internal error.  "
+			const want = "The server has either erred or is incapable of performing the requested operation.\n\n" +
+				" Internal error.  "
 			if e := firstError(t, w); w.Code != 500 || e["detail"] != want || e["title"] != "Internal Server Error" {
 				t.Errorf("answer is %d %v", w.Code, e)
 			}
@@ -278,7 +279,8 @@ func TestAccessLog(t *testing.T) {
 	r = httptest.NewRequest("GET", "/nowhere", nil)
 	r.Header.Set(httpapi.RequestIDHeader, "req-forged\n")
 	answerTo(a, r)
-	if s := log.String(); !strings.Contains(s, `"route":"none","microversion":"-","status":401`) || strings.Contains(s, "forged") {
+	if s := log.String(); !strings.Contains(s, `"route":"none","microversion":"-","status":401`) ||
+		strings.Contains(s, "forged") {
 		t.Errorf("log is %s", s)
 	}
 }
@@ -306,7 +308,8 @@ func TestMetrics(t *testing.T) {
 		berth_http_requests_total{method="other",route="none",service="placement",status="401"} 1
 		berth_http_requests_total{method="other",route="none",service="placement",status="404"} 1
 	`
-	err := testutil.GatherAndCompare(reg, strings.NewReader(want), "berth_http_requests_total", "berth_http_requests_in_flight")
+	err := testutil.GatherAndCompare(reg, strings.NewReader(want), "berth_http_requests_total",
+		"berth_http_requests_in_flight")
 	if err != nil {
 		t.Error(err)
 	}
@@ -406,11 +409,13 @@ func TestClientsThatLeaveAreNoErrors(t *testing.T) {
 			c := config()
 			c.Log = slog.New(logging.NewHandler(&log, logging.Options{Debug: true}))
 			c.Metrics = httpapi.NewMetrics(reg)
-			c.Routes = []httpapi.Route{{Method: "GET", Pattern: "/x", Handle: func(_ http.ResponseWriter, r *http.Request) error {
-				closed <- struct{}{}
-				<-r.Context().Done()
-				return tc.err(r.Context())
-			}}}
+			c.Routes = []httpapi.Route{{
+				Method: "GET", Pattern: "/x", Handle: func(_ http.ResponseWriter, r *http.Request) error {
+					closed <- struct{}{}
+					<-r.Context().Done()
+					return tc.err(r.Context())
+				},
+			}}
 			a, served := httpapi.New(c), make(chan struct{})
 			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				a.ServeHTTP(w, r)
@@ -428,7 +433,8 @@ func TestClientsThatLeaveAreNoErrors(t *testing.T) {
 				res.Body.Close()
 			}
 			<-served
-			if text := log.String(); !strings.Contains(text, `"status":`+tc.status) || strings.Contains(text, `"ERROR"`) != (name == "Panicked") {
+			if text := log.String(); !strings.Contains(text, `"status":`+tc.status) ||
+				strings.Contains(text, `"ERROR"`) != (name == "Panicked") {
 				t.Errorf("log is %s", text)
 			}
 			err := testutil.GatherAndCompare(reg, strings.NewReader(`
@@ -462,8 +468,11 @@ func placementCORS(origins ...string) *httpapi.CORS {
 
 // What is not done here is no failure that an operator has to look at.
 func TestWhatIsUnsupportedIsNoFailure(t *testing.T) {
-	a, log := serveOne(func(http.ResponseWriter, *http.Request) error { return fault.New(fault.Unsupported, "", "not here") })
-	if w := answerTo(a, request("GET", "/x/y", "")); w.Code != http.StatusNotImplemented || strings.Contains(log.String(), "ERROR") {
+	a, log := serveOne(func(http.ResponseWriter, *http.Request) error {
+		return fault.New(fault.Unsupported, "", "not here")
+	})
+	if w := answerTo(a, request("GET", "/x/y", "")); w.Code != http.StatusNotImplemented ||
+		strings.Contains(log.String(), "ERROR") {
 		t.Errorf("answer is %d, the log says %s", w.Code, log)
 	}
 }

@@ -20,7 +20,9 @@ type TLSFiles struct {
 	Cert     string // the service's certificate and those of the authorities between
 	Key      string // its private key
 	ClientCA string // authorities of the clients' certificates; "" requires none
-	AgentCA  string // authorities of agents' certificates, which replace a token, see Certificates.Agent; "": all need tokens
+	// AgentCA are the authorities of agents' certificates, which replace a token, see
+	// Certificates.Agent; "": all need tokens.
+	AgentCA string
 
 	MinVersion uint16 // tls.VersionTLS12, which 0 stands for, or later
 }
@@ -102,7 +104,8 @@ func (c *Certificates) judge(cfg *tls.Config, path string) error {
 // the others go on with the certificates there are.
 func (c *Certificates) look(now time.Time) {
 	next := c.nextLook.Load()
-	if now.UnixNano() < next || !c.nextLook.CompareAndSwap(next, now.Add(certificateInterval).UnixNano()) || !c.mu.TryLock() {
+	if now.UnixNano() < next || !c.nextLook.CompareAndSwap(next, now.Add(certificateInterval).UnixNano()) ||
+		!c.mu.TryLock() {
 		return
 	}
 	defer c.mu.Unlock()
@@ -144,7 +147,9 @@ func (c *Certificates) Agent(r *http.Request) (hosts []string, ok bool) {
 	for _, other := range r.TLS.PeerCertificates[1:] {
 		between.AddCert(other)
 	}
-	if _, err := leaf.Verify(x509.VerifyOptions{Roots: roots, Intermediates: between, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}); err != nil {
+	if _, err := leaf.Verify(x509.VerifyOptions{
+		Roots: roots, Intermediates: between, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+	}); err != nil {
 		return nil, false
 	}
 	hosts = slices.Clone(leaf.DNSNames)

@@ -26,7 +26,8 @@ func (c *Challenge) Error() string { return c.Err.Error() }
 func (c *Challenge) Unwrap() error { return c.Err }
 
 // unauthorizedBody is the middleware's, whatever the client accepts.
-const unauthorizedBody = `{"error": {"code": 401, "title": "Unauthorized", "message": "The request you have made requires authentication."}}`
+const unauthorizedBody = `{"error": {"code": 401, "title": "Unauthorized", ` +
+	`"message": "The request you have made requires authentication."}}`
 
 // keystoneAway is all that callers learn of why Keystone is unavailable.
 const keystoneAway = "The Keystone service is temporarily unavailable."

@@ -20,10 +20,17 @@ func TestChallenge(t *testing.T) {
 	refused := fault.New(fault.Unauthentic, "", "why is nobody's business")
 	away := fault.New(fault.Unavailable, "", "why is nobody's business")
 	const (
-		unauthorized = `{"error": {"code": 401, "title": "Unauthorized", "message": "The request you have made requires authentication."}}`
-		unavailable  = `{"message": "The server is currently unavailable. Please try again at a later time.<br /><br />\nThe Keystone service is temporarily unavailable.\n\n", "code": "503 Service Unavailable", "title": "Service Unavailable"}`
-		delayed      = `{"message": "This server could not verify that you are authorized to access the document you requested. Either you supplied the wrong credentials (e.g., bad password), or your browser does not understand how to supply the credentials required.<br /><br />\n\n\n", "code": "401 Unauthorized", "title": "Unauthorized"}`
-		unavailText  = "503 Service Unavailable\n\nThe server is currently unavailable. Please try again at a later time.\n\n The Keystone service is temporarily unavailable.  "
+		unauthorized = `{"error": {"code": 401, "title": "Unauthorized", "message": "The request you have made requires ` +
+			`authentication."}}`
+		unavailable = `{"message": "The server is currently unavailable. ` +
+			`Please try again at a later time.<br /><br />\nThe Keystone service is temporarily unavailable.\n\n", ` +
+			`"code": "503 Service Unavailable", "title": "Service Unavailable"}`
+		delayed = `{"message": "This server could not verify that you are authorized to access the document you ` +
+			`requested. Either you supplied the wrong credentials (e.g., bad password), ` +
+			`or your browser does not understand how to supply the credentials required.<br /><br />\n\n\n", ` +
+			`"code": "401 Unauthorized", "title": "Unauthorized"}`
+		unavailText = "503 Service Unavailable\n\nThe server is currently unavailable. " +
+			"Please try again at a later time.\n\n The Keystone service is temporarily unavailable.  "
 	)
 	for _, tc := range []struct {
 		name   string
@@ -47,8 +54,20 @@ func TestChallenge(t *testing.T) {
 			http.Header{"Content-Type": {"application/json"}, "Www-Authenticate": {`Keystone uri="http://k"`}},
 			unauthorized,
 		},
-		{"WithoutAddress", httpapi.Challenge{Err: refused}, "", 401, http.Header{"Content-Type": {"application/json"}}, unauthorized},
-		{"OfAnotherKind", httpapi.Challenge{Err: errors.New("odd")}, "", 401, http.Header{"Content-Type": {"application/json"}}, unauthorized},
+		{
+			"WithoutAddress",
+			httpapi.Challenge{Err: refused},
+			"", 401,
+			http.Header{"Content-Type": {"application/json"}},
+			unauthorized,
+		},
+		{
+			"OfAnotherKind",
+			httpapi.Challenge{Err: errors.New("odd")},
+			"", 401,
+			http.Header{"Content-Type": {"application/json"}},
+			unauthorized,
+		},
 		{
 			"Delayed",
 			httpapi.Challenge{Err: refused, Keystone: "http://k", Delayed: true},

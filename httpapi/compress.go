@@ -68,7 +68,8 @@ const EventStream = "text/event-stream"
 // they are.
 func (c *compressor) decide(status int) {
 	h := c.Header()
-	if status == http.StatusNoContent || status == http.StatusNotModified || h.Get("Content-Type") == EventStream || h.Get("Content-Encoding") != "" || c.small(h) {
+	if status == http.StatusNoContent || status == http.StatusNotModified || h.Get("Content-Type") == EventStream ||
+		h.Get("Content-Encoding") != "" || c.small(h) {
 		return
 	}
 	// A cache must not return this to clients that cannot decode it. The uncompressed form is for

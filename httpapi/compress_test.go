@@ -125,7 +125,8 @@ func TestNothingIsCompressedWithoutABody(t *testing.T) {
 			return nil
 		})
 		res, body := fetch(t, url, "gzip")
-		if res.StatusCode != status || len(body) > 0 || res.Header.Get("Content-Encoding") != "" || res.Header.Get("Vary") != "openstack-api-version" {
+		if res.StatusCode != status || len(body) > 0 || res.Header.Get("Content-Encoding") != "" ||
+			res.Header.Get("Vary") != "openstack-api-version" {
 			t.Errorf("answer is %d %v %q", res.StatusCode, res.Header, body)
 		}
 	}
@@ -145,7 +146,9 @@ func TestBrokenAnswersAreCutWhenCompressed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.Header = http.Header{"X-Auth-Token": {"u:p"}, "Accept-Encoding": {"gzip"}, "Openstack-Api-Version": {"placement 1.39"}}
+	r.Header = http.Header{
+		"X-Auth-Token": {"u:p"}, "Accept-Encoding": {"gzip"}, "Openstack-Api-Version": {"placement 1.39"},
+	}
 	res, err := (&http.Client{Transport: tr}).Do(r)
 	if err != nil {
 		return // cut before the header was sent: as good
@@ -175,7 +178,9 @@ func TestFlushReachesTheClient(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.Header = http.Header{"X-Auth-Token": {"u:p"}, "Accept-Encoding": {accept}, "Openstack-Api-Version": {"placement 1.39"}}
+		r.Header = http.Header{
+			"X-Auth-Token": {"u:p"}, "Accept-Encoding": {accept}, "Openstack-Api-Version": {"placement 1.39"},
+		}
 		res, err := (&http.Client{Transport: tr}).Do(r)
 		if err != nil {
 			t.Fatal(err)

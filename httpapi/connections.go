@@ -204,7 +204,8 @@ func dismiss(c net.Conn, as Format) {
 	if c.SetDeadline(time.Now().Add(time.Second)) != nil {
 		return
 	}
-	if _, err := c.Write(rejected(as, http.StatusServiceUnavailable, "This client has too many connections.")); err != nil {
+	_, err := c.Write(rejected(as, http.StatusServiceUnavailable, "This client has too many connections."))
+	if err != nil {
 		return
 	}
 	if half, ok := c.(interface{ CloseWrite() error }); ok && half.CloseWrite() == nil {

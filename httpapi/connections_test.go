@@ -122,12 +122,15 @@ func TestStopWhileConnectionsWait(t *testing.T) {
 func TestClientsWithTooManyConnectionsGetAnError(t *testing.T) {
 	reg := prometheus.NewRegistry()
 	m := httpapi.NewMetrics(reg)
-	bound := httpapi.LimitSettings{PerClient: 1, Exempt: httpapi.Proxies{Networks: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}}
+	bound := httpapi.LimitSettings{
+		PerClient: 1, Exempt: httpapi.Proxies{Networks: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}},
+	}
 	limit := httpapi.NewConnLimit(bound, m)
 	addr, _, _ := start(t, seen, httpapi.ServeOptions{Limit: limit, Metrics: m})
 	open := hold(t, addr)
 	got := send(t, addr, "GET /t HTTP/1.1\r\nHost: h\r\n\r\n")
-	if !strings.HasPrefix(got, "HTTP/1.1 503 Service Unavailable\r\n") || !strings.Contains(got, "\r\nRetry-After: 1\r\n") ||
+	if !strings.HasPrefix(got, "HTTP/1.1 503 Service Unavailable\r\n") ||
+		!strings.Contains(got, "\r\nRetry-After: 1\r\n") ||
 		!strings.Contains(got, "This client has too many connections.") {
 		t.Errorf("a second connection is answered with %q", got)
 	}
@@ -159,7 +162,9 @@ func TestFailedHandshakesAreCountedOut(t *testing.T) {
 		t.Errorf("status is %d", res.StatusCode)
 	}
 	c.CloseIdleConnections()
-	eventually(t, "the connection of HTTP/2 is counted out", func() bool { return value(t, reg, "berth_http_connections") == 0 })
+	eventually(t, "the connection of HTTP/2 is counted out", func() bool {
+		return value(t, reg, "berth_http_connections") == 0
+	})
 }
 
 func TestUnixSocket(t *testing.T) {
@@ -173,7 +178,8 @@ func TestUnixSocket(t *testing.T) {
 			t.Errorf("the socket has mode %v, %v; want %v", info.Mode(), err, mode)
 		}
 		stop, done := serve(t, ln, httpapi.New(config()), httpapi.ServeOptions{HTTP2: true})
-		if res, body := do(t, unixClient(t, path), mustRequest(t, "http://anything/")); res.StatusCode != 200 || !strings.Contains(body, "versions") {
+		if res, body := do(t, unixClient(t, path), mustRequest(t, "http://anything/")); res.StatusCode != 200 ||
+			!strings.Contains(body, "versions") {
 			t.Errorf("answer is %d %s", res.StatusCode, body)
 		}
 		stop()
@@ -202,7 +208,8 @@ func TestStaleSocketsAreReplaced(t *testing.T) {
 		t.Fatal(err)
 	}
 	old.SetUnlinkOnClose(false)
-	if _, err := httpapi.ListenUnix(context.Background(), path, 0o600); !errors.Is(err, syscall.EADDRINUSE) || !strings.Contains(err.Error(), path) {
+	if _, err := httpapi.ListenUnix(context.Background(), path, 0o600); !errors.Is(err, syscall.EADDRINUSE) ||
+		!strings.Contains(err.Error(), path) {
 		t.Errorf("ListenUnix where somebody listens = %v", err)
 	}
 	old.Close() // as a crash would leave it
@@ -218,7 +225,8 @@ func TestOtherFilesAreNotReplaced(t *testing.T) {
 	if err := os.WriteFile(path, []byte("data"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := httpapi.ListenUnix(context.Background(), path, 0o600); err == nil || !strings.Contains(err.Error(), "is no socket") {
+	if _, err := httpapi.ListenUnix(context.Background(), path, 0o600); err == nil ||
+		!strings.Contains(err.Error(), "is no socket") {
 		t.Errorf("ListenUnix = %v", err)
 	}
 	if b, err := os.ReadFile(path); err != nil || string(b) != "data" {

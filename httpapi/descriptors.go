@@ -39,7 +39,8 @@ func (l *shortListener) short(err error) {
 	defer l.mu.Unlock()
 	l.failed++
 	if now := time.Now(); l.warned.IsZero() || now.Sub(l.warned) >= shortInterval {
-		l.log.Warn("connections cannot be accepted and wait: there are no file descriptors left; raise the limit (LimitNOFILE, ulimit -n) or lower [berth] max_connections",
+		l.log.Warn("connections cannot be accepted and wait: there are no file descriptors left; "+
+			"raise the limit (LimitNOFILE, ulimit -n) or lower [berth] max_connections",
 			"attempts", l.failed, "error", err)
 		l.warned, l.failed = now, 0
 	}

@@ -55,7 +55,9 @@ func TestNoDescriptorsIsAWarning(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		done := make(chan error)
 		go func() {
-			done <- httpapi.Serve(ctx, ln, seen, httpapi.ServeOptions{Log: log, Limit: httpapi.NewConnLimit(httpapi.LimitSettings{}, nil)})
+			done <- httpapi.Serve(ctx, ln, seen, httpapi.ServeOptions{
+				Log: log, Limit: httpapi.NewConnLimit(httpapi.LimitSettings{}, nil),
+			})
 		}()
 		time.Sleep(70 * time.Second)
 		stop()

@@ -94,7 +94,8 @@ const statusClientClosed = 499
 // cut instead, so that half an answer does not look like a whole one.
 func (a *API) fail(x *exchange, r *http.Request, err error) {
 	e := toError(err)
-	if e.Status >= http.StatusInternalServerError && errors.Is(r.Context().Err(), context.Canceled) && !errors.As(err, new(*panicked)) {
+	if e.Status >= http.StatusInternalServerError && errors.Is(r.Context().Err(), context.Canceled) &&
+		!errors.As(err, new(*panicked)) {
 		e = &Error{Status: statusClientClosed}
 	}
 	a.logError(r.Context(), e, err)

@@ -151,7 +151,8 @@ func rfc7239(h http.Header) []forwarded {
 // xForwarded makes hops of the older headers. Proxies append to X-Forwarded-For;
 // of the others there is one value, the nearest proxy's, or one for each hop.
 func xForwarded(h http.Header) []forwarded {
-	clients, protos, hosts := headerList(h, "X-Forwarded-For"), headerList(h, "X-Forwarded-Proto"), headerList(h, "X-Forwarded-Host")
+	clients := headerList(h, "X-Forwarded-For")
+	protos, hosts := headerList(h, "X-Forwarded-Proto"), headerList(h, "X-Forwarded-Host")
 	if len(clients)+len(protos)+len(hosts) == 0 {
 		return nil
 	}

@@ -67,7 +67,8 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if !s.Hosts.allow(r) {
-		refuse(w, r, s.Problem, http.StatusForbidden, "The Host header names a host that this service does not answer for: see [berth] allowed_hosts.")
+		refuse(w, r, s.Problem, http.StatusForbidden,
+			"The Host header names a host that this service does not answer for: see [berth] allowed_hosts.")
 		return
 	}
 	r = s.arrive(r)

@@ -19,7 +19,9 @@ import (
 	"github.com/berthcloud/berth/httpapi"
 )
 
-var loopback = httpapi.Proxies{Networks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("10.0.0.0/8")}, Unix: true}
+var loopback = httpapi.Proxies{
+	Networks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("10.0.0.0/8")}, Unix: true,
+}
 
 // seen is a handler that answers with what it sees of a request.
 var seen = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -87,23 +89,55 @@ func TestForwarded(t *testing.T) {
 		want string // URL and client; empty: as without headers
 	}{
 		{"Nothing", nil, ""},
-		{"Forwarded", headers{"Forwarded": `for=192.0.2.60;proto=https;host=api.example.org`}, "https://api.example.org/x 192.0.2.60"},
-		{"Quoted", headers{"Forwarded": `For="[2001:db8::1]:4711"; Proto=HTTPS ;Host="api:8443"`}, "https://api:8443/x 2001:db8::1"},
-		{"FirstOfTrusted", headers{"Forwarded": `for=192.0.2.60;proto=https;host=outer, for=10.0.0.1;host=inner`}, "https://outer/x 192.0.2.60"},
-		{"ForgedByTheClient", headers{"Forwarded": `for=1.1.1.1;host=evil, for=192.0.2.60;host=api, for=10.0.0.1;host=inner`}, "http://api/x 192.0.2.60"},
+		{
+			"Forwarded",
+			headers{"Forwarded": `for=192.0.2.60;proto=https;host=api.example.org`},
+			"https://api.example.org/x 192.0.2.60",
+		},
+		{
+			"Quoted",
+			headers{"Forwarded": `For="[2001:db8::1]:4711"; Proto=HTTPS ;Host="api:8443"`},
+			"https://api:8443/x 2001:db8::1",
+		},
+		{
+			"FirstOfTrusted",
+			headers{"Forwarded": `for=192.0.2.60;proto=https;host=outer, for=10.0.0.1;host=inner`},
+			"https://outer/x 192.0.2.60",
+		},
+		{
+			"ForgedByTheClient",
+			headers{"Forwarded": `for=1.1.1.1;host=evil, for=192.0.2.60;host=api, for=10.0.0.1;host=inner`},
+			"http://api/x 192.0.2.60",
+		},
 		{"AllTrusted", headers{"Forwarded": `for=10.0.0.2;host=outer, for=10.0.0.1;host=inner`}, "http://outer/x 10.0.0.2"},
 		{"Hidden", headers{"Forwarded": `for=_hidden;host=api`}, "http://api/x _hidden"},
 		{"ForwardedWins", headers{"Forwarded": `proto=https`, "X-Forwarded-Host": "other"}, "https://h/x 127.0.0.1:9"},
-		{"Older", headers{"X-Forwarded-Proto": "https", "X-Forwarded-Host": "api", "X-Forwarded-For": "192.0.2.60"}, "https://api/x 192.0.2.60"},
+		{
+			"Older",
+			headers{"X-Forwarded-Proto": "https", "X-Forwarded-Host": "api", "X-Forwarded-For": "192.0.2.60"},
+			"https://api/x 192.0.2.60",
+		},
 		{"ProtoAlone", headers{"X-Forwarded-Proto": "https"}, "https://h/x 127.0.0.1:9"},
 		{"DefaultPort", headers{"X-Forwarded-Proto": "https", "X-Forwarded-Host": "api:443"}, "https://api/x 127.0.0.1:9"},
 		{"OtherPort", headers{"X-Forwarded-Proto": "https", "X-Forwarded-Host": "api:80"}, "https://api:80/x 127.0.0.1:9"},
 		{"PortIsNotRead", headers{"X-Forwarded-Port": "8443"}, ""},
-		{"Chain", headers{"X-Forwarded-For": "1.1.1.1, 192.0.2.60, 10.0.0.1", "X-Forwarded-Host": "evil, api, inner"}, "http://api/x 192.0.2.60"},
-		{"NearestSetsTheRest", headers{"X-Forwarded-For": "1.1.1.1, 192.0.2.60", "X-Forwarded-Proto": "https"}, "https://h/x 192.0.2.60"},
+		{
+			"Chain",
+			headers{"X-Forwarded-For": "1.1.1.1, 192.0.2.60, 10.0.0.1", "X-Forwarded-Host": "evil, api, inner"},
+			"http://api/x 192.0.2.60",
+		},
+		{
+			"NearestSetsTheRest",
+			headers{"X-Forwarded-For": "1.1.1.1, 192.0.2.60", "X-Forwarded-Proto": "https"},
+			"https://h/x 192.0.2.60",
+		},
 		{"WithPort", headers{"X-Forwarded-For": "192.0.2.60:4711"}, "http://h/x 192.0.2.60"},
 		{"Prefix", headers{"X-Forwarded-Prefix": "/placement/"}, "http://h/placement/x 127.0.0.1:9"},
-		{"PrefixBesideForwarded", headers{"Forwarded": "proto=https", "X-Forwarded-Prefix": "/p"}, "https://h/p/x 127.0.0.1:9"},
+		{
+			"PrefixBesideForwarded",
+			headers{"Forwarded": "proto=https", "X-Forwarded-Prefix": "/p"},
+			"https://h/p/x 127.0.0.1:9",
+		},
 		{"NoScheme", headers{"X-Forwarded-Proto": "javascript"}, ""},
 		{"NoHost", headers{"X-Forwarded-Host": `a"><b`}, ""},
 		{"NoPrefix", headers{"X-Forwarded-Prefix": "//evil.example"}, ""},
@@ -126,7 +160,8 @@ func TestForwarded(t *testing.T) {
 			if got := request(httpapi.FrontSettings{Forwarded: true, Proxies: loopback}, "127.0.0.1:9"); got != want {
 				t.Errorf("from a proxy: %q, want %q", got, want)
 			}
-			if got := request(httpapi.FrontSettings{Forwarded: true, Proxies: loopback}, "192.0.2.9:9"); got != "/t http://h/x 192.0.2.9:9" {
+			got := request(httpapi.FrontSettings{Forwarded: true, Proxies: loopback}, "192.0.2.9:9")
+			if got != "/t http://h/x 192.0.2.9:9" {
 				t.Errorf("from a stranger: %q", got)
 			}
 			if got := request(httpapi.FrontSettings{Proxies: loopback}, "127.0.0.1:9"); got != "/t http://h/x 127.0.0.1:9" {
@@ -175,7 +210,8 @@ func TestRequestsUnderWayAreBounded(t *testing.T) {
 	}
 	w := answerTo(f, request("GET", "/x", ""))
 	e := firstError(t, w)
-	if w.Code != 503 || w.Header().Get("Retry-After") != "1" || e["request_id"] != w.Header().Get(httpapi.RequestIDHeader) ||
+	if w.Code != 503 || w.Header().Get("Retry-After") != "1" ||
+		e["request_id"] != w.Header().Get(httpapi.RequestIDHeader) ||
 		!strings.Contains(e["detail"].(string), "Too many requests") {
 		t.Errorf("a third request is answered with %d %v %v", w.Code, w.Header(), e)
 	}
@@ -203,12 +239,14 @@ func TestSwitch(t *testing.T) {
 	detail := "starting: reading 40000 providers"
 	s := httpapi.NewSwitch(httpapi.Unavailable(nil, func() string { return detail }))
 	w := answerTo(s, request("PUT", "/x", ""))
-	if e := firstError(t, w); w.Code != 503 || w.Header().Get("Retry-After") != "1" || !strings.Contains(e["detail"].(string), detail) {
+	if e := firstError(t, w); w.Code != 503 || w.Header().Get("Retry-After") != "1" ||
+		!strings.Contains(e["detail"].(string), detail) {
 		t.Errorf("answer is %d %v", w.Code, e)
 	}
 	r := request("GET", "/x", "")
 	r.Header.Set("Accept", "text/plain")
-	if w := answerTo(s, r); w.Header().Get("Content-Type") != "text/plain; charset=UTF-8" || !strings.HasPrefix(w.Body.String(), "503 Service Unavailable") {
+	if w := answerTo(s, r); w.Header().Get("Content-Type") != "text/plain; charset=UTF-8" ||
+		!strings.HasPrefix(w.Body.String(), "503 Service Unavailable") {
 		t.Errorf("answer in plain text is %v %s", w.Header(), w.Body)
 	}
 	s.Set(seen)

@@ -21,7 +21,8 @@
 //	connections.go, handshake.go, certificates.go, descriptors.go, unix.go
 //	                    listeners: bounds, TLS, certificates that are reloaded, sockets
 //	reject.go           requests that net/http refuses before any handler sees them
-//	front.go            Front: bounds of requests, host names, prefix; with forwarded.go and compress.go
+//	front.go, forwarded.go, compress.go
+//	                    Front: bounds of requests, host names, prefix
 //	httpapi.go          API: the steps above; with route.go, accept.go, cors.go, pathfirst.go
 //	exchange.go, scope.go
 //	                    the state of one request, which is its ResponseWriter and its context

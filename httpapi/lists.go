@@ -123,7 +123,10 @@ func (l *Lists) giveUp(whose string, turn chan struct{}) bool {
 }
 
 func tooManyLists() error {
-	return &Error{Status: http.StatusTooManyRequests, Detail: "Too many requests for lists are under way for this project. Try again later."}
+	return &Error{
+		Status: http.StatusTooManyRequests,
+		Detail: "Too many requests for lists are under way for this project. Try again later.",
+	}
 }
 
 // handle calls the handler of a route, when it is the request's turn.

@@ -63,7 +63,9 @@ func TestListsOfOneProject(t *testing.T) {
 			}
 			return n
 		}
-		for _, other := range [][3]string{{"bob:blue", "POST", "/servers"}, {"ann:red", "POST", "/servers"}, {"ann:red", "GET", "/servers/x"}} {
+		for _, other := range [][3]string{
+			{"bob:blue", "POST", "/servers"}, {"ann:red", "POST", "/servers"}, {"ann:red", "GET", "/servers/x"},
+		} {
 			if code := (<-l.send(t.Context(), other[0], other[1], other[2])).Code; code != http.StatusOK {
 				t.Errorf("%v = %d while the lists are under way, want 200", other, code)
 			}

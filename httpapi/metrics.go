@@ -50,15 +50,19 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		connections: auto.NewGauge(prometheus.GaugeOpts{
 			Name: "berth_http_connections", Help: "Connections to the API that are open.",
 		}),
-		delayed:      counter("berth_http_connections_delayed_total", "Connections that had to wait because too many were open."),
-		refusedConns: counter("berth_http_connections_refused_total", "Connections that were refused because their client had too many."),
-		refusedReqs:  counter("berth_http_requests_refused_total", "Requests that were refused because too many were under way."),
-		handshakes:   counter("berth_tls_handshake_failures_total", "TLS handshakes that failed."),
+		delayed: counter("berth_http_connections_delayed_total",
+			"Connections that had to wait because too many were open."),
+		refusedConns: counter("berth_http_connections_refused_total",
+			"Connections that were refused because their client had too many."),
+		refusedReqs: counter("berth_http_requests_refused_total",
+			"Requests that were refused because too many were under way."),
+		handshakes: counter("berth_tls_handshake_failures_total", "TLS handshakes that failed."),
 		tlsLoads: auto.NewCounterVec(prometheus.CounterOpts{
 			Name: "berth_tls_loads_total", Help: "Attempts to read the TLS files, by outcome: ok, failed.",
 		}, []string{"outcome"}),
 		tlsCertificate: auto.NewGauge(prometheus.GaugeOpts{
-			Name: "berth_tls_certificate_expiry_seconds", Help: "When the certificate in use expires, as Unix time; 0 without TLS.",
+			Name: "berth_tls_certificate_expiry_seconds",
+			Help: "When the certificate in use expires, as Unix time; 0 without TLS.",
 		}),
 	}
 	m.tlsLoads.WithLabelValues(outcomeOK)

@@ -18,8 +18,8 @@ type OpsConfig struct {
 }
 
 // NewOps returns the handler of the operators' listener: /metrics, /metrics/cloud, /healthz,
-// /readyz and, when enabled, /debug/pprof/. It has no authentication and belongs on an address that only operators
-// can reach.
+// /readyz and, when enabled, /debug/pprof/. It has no authentication and belongs on an address that
+// only operators can reach.
 //
 // /healthz answers 200 as long as the process answers at all; /readyz answers 503 with the detail
 // while the service should get no traffic.

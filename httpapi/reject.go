@@ -14,8 +14,9 @@ import (
 // runs. A conn is between net/http and the connection, and changes three things on the way:
 //
 //   - a rejection gets the API's error format, which clients of upstream parse;
-//   - a Content-Length that is no number is hidden from net/http, so that the API refuses the request,
-//     after the caller and the version as upstream does (RFC 9112, 6.3: 400, and the connection ends);
+//   - a Content-Length that is no number is hidden from net/http, so that the API refuses the
+//     request, after the caller and the version as upstream does (RFC 9112, 6.3: 400, and the
+//     connection ends);
 //   - an answer of status 204 gets the Content-Length: 0 that upstream sends.
 //
 // It changes text of HTTP/1.1 only. Frames of HTTP/2 contain none of these texts at the beginning
@@ -86,7 +87,8 @@ const (
 // length, so that net/http takes the request for one without a body.
 func hideLengths(piece []byte) {
 	for line := range bytes.Lines(piece) {
-		if len(line) <= len(lengthHeader) || line[len(lengthHeader)] != ':' || !bytes.EqualFold(line[:len(lengthHeader)], []byte(lengthHeader)) {
+		if len(line) <= len(lengthHeader) || line[len(lengthHeader)] != ':' ||
+			!bytes.EqualFold(line[:len(lengthHeader)], []byte(lengthHeader)) {
 			continue
 		}
 		value := bytes.TrimSpace(line[len(lengthHeader)+1:])
@@ -134,7 +136,8 @@ func rejection(p []byte) (status int, reason string, ok bool) {
 
 // isErrorLine reports whether p begins with a status of 400 or above. Most answers do not.
 func isErrorLine(p []byte) bool {
-	return len(p) >= len(rejectionStart)+3 && string(p[:len(rejectionStart)]) == rejectionStart && p[len(rejectionStart)] >= '4'
+	return len(p) >= len(rejectionStart)+3 && string(p[:len(rejectionStart)]) == rejectionStart &&
+		p[len(rejectionStart)] >= '4'
 }
 
 // rejected returns the whole answer, in the format of an API's errors, to a request that cannot be
@@ -145,12 +148,15 @@ func rejected(as Format, status int, reason string) []byte {
 	if as == nil {
 		body = p.json()
 	} else {
-		media, body = as(Problem{Status: status, Detail: cmp.Or(reason, explanations[status], statusTitle(status)), Unserved: true})
+		media, body = as(Problem{
+			Status: status, Detail: cmp.Or(reason, explanations[status], statusTitle(status)), Unserved: true,
+		})
 	}
 	again := ""
 	if status == http.StatusServiceUnavailable {
 		again = "Retry-After: " + retryAfter + "\r\n"
 	}
-	return fmt.Appendf(nil, "HTTP/1.1 %d %s\r\nContent-Type: %s\r\nContent-Length: %d\r\n%s: %s\r\n%sConnection: close\r\n\r\n%s",
+	return fmt.Appendf(nil,
+		"HTTP/1.1 %d %s\r\nContent-Type: %s\r\nContent-Length: %d\r\n%s: %s\r\n%sConnection: close\r\n\r\n%s",
 		status, statusTitle(status), media, len(body), RequestIDHeader, p.requestID, again, body)
 }

@@ -84,8 +84,14 @@ func brokenRequests(t *testing.T, http2 bool) {
 		{"NoRequest", "garbage, and enough of it\r\n\r\n", "400 Bad Request", malformed + `\n\n   `},
 		{"NoHost", "GET / HTTP/1.1\r\n\r\n", "400 Bad Request", malformed + `\n\n missing required Host header  `},
 		{"BadEscape", "GET /%zz HTTP/1.1\r\nHost: h\r\n\r\n", "400 Bad Request", malformed + `\n\n   `},
-		{"HugeHeader", head + "X: " + strings.Repeat("x", 8<<10) + "\r\n\r\n", "431 Request Header Fields Too Large", `The request header fields were too large\n\n   `},
-		{"NewVersion", "GET / HTTP/7.0\r\nHost: h\r\n\r\n", "505 HTTP Version Not Supported", `The HTTP version is not supported.\n\n unsupported protocol version  `},
+		{
+			"HugeHeader", head + "X: " + strings.Repeat("x", 8<<10) + "\r\n\r\n", "431 Request Header Fields Too Large",
+			`The request header fields were too large\n\n   `,
+		},
+		{
+			"NewVersion", "GET / HTTP/7.0\r\nHost: h\r\n\r\n", "505 HTTP Version Not Supported",
+			`The HTTP version is not supported.\n\n unsupported protocol version  `,
+		},
 		{"StrangeEncoding", head + "Transfer-Encoding: gold\r\n\r\n", "501 Not Implemented", `\n\n   `},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -93,7 +99,8 @@ func brokenRequests(t *testing.T, http2 bool) {
 			got = got[strings.LastIndex(got, "HTTP/1.1 "):] // an earlier request on the connection was fine
 			id := anyID.FindString(got)
 			status, title, _ := strings.Cut(tc.status, " ")
-			body := fmt.Sprintf(`{"errors": [{"status": %s, "title": "%s", "detail": "%s", "request_id": "%s"}]}`, status, title, tc.detail, id)
+			body := fmt.Sprintf(`{"errors": [{"status": %s, "title": "%s", "detail": "%s", "request_id": "%s"}]}`, status, title,
+				tc.detail, id)
 			want := fmt.Sprintf("HTTP/1.1 %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n"+
 				"X-Openstack-Request-Id: %s\r\nConnection: close\r\n\r\n%s", tc.status, len(body), id, body)
 			if got != want {
@@ -119,13 +126,21 @@ func oddLengths(t *testing.T, http2 bool) {
 	)
 	for _, tc := range []struct{ name, raw, status, text string }{
 		{"NoNumber", head + token + "Content-Length: hi mom\r\n\r\n", "400 Bad Request", reason},
-		{"NoNumberAnywhere", "GET /nowhere HTTP/1.1\r\nHost: h\r\n" + token + "Content-Length: 1.5\r\n\r\n", "400 Bad Request", reason},
+		{
+			"NoNumberAnywhere", "GET /nowhere HTTP/1.1\r\nHost: h\r\n" + token + "Content-Length: 1.5\r\n\r\n",
+			"400 Bad Request", reason,
+		},
 		{"AfterAnother", head + token + "\r\n" + head + token + "content-LENGTH:7a\r\n\r\n", "400 Bad Request", reason},
 		{"NoToken", head + "Content-Length: hi mom\r\n\r\n", "401 Unauthorized", "could not verify"},
-		{"Version", head + token + "OpenStack-API-Version: placement 0.5\r\nContent-Length: x\r\n\r\n", "406 Not Acceptable", "max_version"},
+		{
+			"Version", head + token + "OpenStack-API-Version: placement 0.5\r\nContent-Length: x\r\n\r\n", "406 Not Acceptable",
+			"max_version",
+		},
 		{"Negative", head + token + "Content-Length: -1\r\n\r\n", "404 Not Found", "Openstack-Api-Version: placement 1.0"},
 		{"Empty", head + token + "Content-Length: \r\n\r\n", "404 Not Found", "Openstack-Api-Version: placement 1.0"},
-		{"Body", "POST /traits HTTP/1.1\r\nHost: h\r\n" + token + "Content-Length: 0x3\r\n\r\nabc", "400 Bad Request", reason},
+		{
+			"Body", "POST /traits HTTP/1.1\r\nHost: h\r\n" + token + "Content-Length: 0x3\r\n\r\nabc", "400 Bad Request", reason,
+		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			got := send(t, addr, tc.raw)
@@ -145,7 +160,8 @@ func TestEmptyAnswersHaveALength(t *testing.T) {
 		w.WriteHeader(http.StatusNoContent)
 	}), httpapi.ServeOptions{})
 	got := send(t, addr, "GET / HTTP/1.1\r\nHost: h\r\n\r\nGET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
-	if n := strings.Count(got, "HTTP/1.1 204 No Content\r\nContent-Length: 0\r\n"); n != 2 || strings.Count(got, "X-Kept: yes\r\n") != 2 {
+	if n := strings.Count(got, "HTTP/1.1 204 No Content\r\nContent-Length: 0\r\n"); n != 2 ||
+		strings.Count(got, "X-Kept: yes\r\n") != 2 {
 		t.Errorf("answers are %q, want two with a length of 0", got)
 	}
 }
@@ -175,11 +191,15 @@ func TestTwoLengthsCloseTheConnection(t *testing.T) {
 	addr, _, _ := start(t, seen, httpapi.ServeOptions{HTTP2: true})
 	const next = "GET /smuggled HTTP/1.1\r\nHost: h\r\n\r\n"
 	for name, head := range map[string]string{
-		"Both":         "POST /t HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-		"OtherOrder":   "POST /t HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\nContent-Length: 5\r\nConnection: keep-alive\r\n\r\n0\r\n\r\n",
-		"LongHeader":   "POST /t HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\nX: " + strings.Repeat("x", 10_000) + "\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-		"HTTP10":       "POST /t HTTP/1.0\r\nHost: h\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\nContent-Length: 0\r\n\r\n",
-		"BothInHTTP10": "POST /t HTTP/1.0\r\nHost: h\r\nConnection: keep-alive\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+		"Both": "POST /t HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+		"OtherOrder": "POST /t HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\nContent-Length: " +
+			"5\r\nConnection: keep-alive\r\n\r\n0\r\n\r\n",
+		"LongHeader": "POST /t HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\nX: " + strings.Repeat("x", 10_000) +
+			"\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+		"HTTP10": "POST /t HTTP/1.0\r\nHost: h\r\nConnection: keep-alive\r\nTransfer-Encoding: " +
+			"chunked\r\nContent-Length: 0\r\n\r\n",
+		"BothInHTTP10": "POST /t HTTP/1.0\r\nHost: h\r\nConnection: keep-alive\r\nContent-Length: " +
+			"5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := send(t, addr, head+next)
@@ -188,7 +208,8 @@ func TestTwoLengthsCloseTheConnection(t *testing.T) {
 			}
 		})
 	}
-	if got := send(t, addr, "POST /t HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\n\r\n"+strings.Replace(next, "Host: h", "Host: h\r\nConnection: close", 1)); strings.Count(got, "HTTP/1.1 200") != 2 {
+	if got := send(t, addr, "POST /t HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\n\r\n"+
+		strings.Replace(next, "Host: h", "Host: h\r\nConnection: close", 1)); strings.Count(got, "HTTP/1.1 200") != 2 {
 		t.Errorf("two requests with a length are answered with %q", got)
 	}
 }
@@ -197,7 +218,8 @@ func TestSlowBodyIsCutOff(t *testing.T) {
 	addr, _, _ := start(t, httpapi.New(config()), httpapi.ServeOptions{ReadTimeout: 50 * time.Millisecond})
 	got := send(t, addr, "POST /resource_providers HTTP/1.1\r\nHost: h\r\nX-Auth-Token: admin\r\n"+
 		"Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{")
-	if !strings.HasPrefix(got, "HTTP/1.1 408 Request Timeout\r\n") || !strings.Contains(got, `{"errors": [{"status": 408`) {
+	if !strings.HasPrefix(got, "HTTP/1.1 408 Request Timeout\r\n") ||
+		!strings.Contains(got, `{"errors": [{"status": 408`) {
 		t.Errorf("answer is %q, want 408", got)
 	}
 }
@@ -279,7 +301,9 @@ func TestOps(t *testing.T) {
 	reg := prometheus.NewRegistry()
 	answerTo(httpapi.New(measured(reg)), request("GET", "/", ""))
 	isReady, detail := true, ""
-	h := httpapi.NewOps(httpapi.OpsConfig{Metrics: reg, Ready: func() (bool, string) { return isReady, detail }, Profile: true})
+	h := httpapi.NewOps(httpapi.OpsConfig{
+		Metrics: reg, Ready: func() (bool, string) { return isReady, detail }, Profile: true,
+	})
 	bare := httpapi.NewOps(httpapi.OpsConfig{})
 	get := func(h http.Handler, path string) (int, string) {
 		w := answerTo(h, httptest.NewRequest("GET", path, nil))
@@ -318,11 +342,13 @@ func TestRejectionsHaveAFormat(t *testing.T) {
 	}
 	addr, _, _ := start(t, seen, httpapi.ServeOptions{MaxHeaderBytes: 1 << 10, Format: as})
 	for raw, want := range map[string]string{
-		"garbage, and enough of it\r\n\r\n": "400|The server could not comply with the request since it is either malformed or otherwise incorrect.|true",
-		"GET / HTTP/1.1\r\n\r\n":            "400|missing required Host header|true",
-		"GET / HTTP/1.1\r\nHost: h\r\nX: " + strings.Repeat("x", 8<<10) + "\r\n\r\n": "431|The request header fields were too large|true",
-		"GET / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: gold\r\n\r\n":               "501|Not Implemented|true",
-		"GET / HTTP/7.0\r\nHost: h\r\n\r\n":                                          "505|unsupported protocol version|true",
+		"garbage, and enough of it\r\n\r\n": "400|The server could not comply with the request since it is either " +
+			"malformed or otherwise incorrect.|true",
+		"GET / HTTP/1.1\r\n\r\n": "400|missing required Host header|true",
+		"GET / HTTP/1.1\r\nHost: h\r\nX: " + strings.Repeat("x", 8<<10) + "\r\n\r\n": "431|The request header fields were " +
+			"too large|true",
+		"GET / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: gold\r\n\r\n": "501|Not Implemented|true",
+		"GET / HTTP/7.0\r\nHost: h\r\n\r\n":                            "505|unsupported protocol version|true",
 	} {
 		got := send(t, addr, raw)
 		if !strings.Contains(got, "\r\nContent-Type: text/x-mine\r\n") || !strings.HasSuffix(got, "\r\n\r\n"+want) ||
@@ -333,7 +359,8 @@ func TestRejectionsHaveAFormat(t *testing.T) {
 	limit := httpapi.NewConnLimit(httpapi.LimitSettings{PerClient: 1}, httpapi.NewMetrics(prometheus.NewRegistry()))
 	addr, _, _ = start(t, seen, httpapi.ServeOptions{Format: as, Limit: limit})
 	hold(t, addr)
-	if got := send(t, addr, "GET /t HTTP/1.1\r\nHost: h\r\n\r\n"); !strings.HasSuffix(got, "503|This client has too many connections.|true") {
+	got := send(t, addr, "GET /t HTTP/1.1\r\nHost: h\r\n\r\n")
+	if !strings.HasSuffix(got, "503|This client has too many connections.|true") {
 		t.Errorf("with too many connections the answer is %q", got)
 	}
 }

@@ -97,7 +97,9 @@ func (l *logged) String() string {
 }
 
 // startTLS serves h over TLS.
-func startTLS(t *testing.T, h http.Handler, files httpapi.TLSFiles, opts httpapi.ServeOptions) (addr string, certs *httpapi.Certificates, log *logged) {
+func startTLS(
+	t *testing.T, h http.Handler, files httpapi.TLSFiles, opts httpapi.ServeOptions,
+) (addr string, certs *httpapi.Certificates, log *logged) {
 	t.Helper()
 	log = new(logged)
 	certs, err := httpapi.LoadCertificates(files, slog.New(slog.NewTextHandler(log, nil)), opts.Metrics)
@@ -153,7 +155,8 @@ func TestFormatOfHTTP1OverTLS(t *testing.T) {
 	roots := a.Roots()
 	for raw, want := range map[string]string{
 		"garbage\r\n\r\n": `{"errors": [{"status": 400`,
-		"GET /nowhere HTTP/1.1\r\nHost: h\r\nX-Auth-Token: a\r\nContent-Length: x\r\n\r\n": "content-length header must be an integer",
+		"GET /nowhere HTTP/1.1\r\nHost: h\r\nX-Auth-Token: a\r\nContent-Length: x\r\n\r\n": "content-length header must be " +
+			"an integer",
 	} {
 		c, err := tls.Dial("tcp", addr, &tls.Config{RootCAs: roots, NextProtos: []string{"http/1.1"}})
 		if err != nil {
@@ -171,7 +174,8 @@ func TestFormatOfHTTP1OverTLS(t *testing.T) {
 func TestPlainRequestsAtATLSPortGetAnError(t *testing.T) {
 	a := newAuthority(t)
 	reg := prometheus.NewRegistry()
-	addr, _, _ := startTLS(t, seen, a.files(t.TempDir(), "one", time.Now().Add(time.Hour)), httpapi.ServeOptions{Metrics: httpapi.NewMetrics(reg)})
+	addr, _, _ := startTLS(t, seen, a.files(t.TempDir(), "one", time.Now().Add(time.Hour)),
+		httpapi.ServeOptions{Metrics: httpapi.NewMetrics(reg)})
 	got := send(t, addr, "GET /traits HTTP/1.1\r\n\r\n")
 	if !strings.HasPrefix(got, "HTTP/1.1 400 Bad Request\r\n") || !strings.Contains(got, "use https") {
 		t.Errorf("answer is %q", got)
@@ -321,7 +325,8 @@ func TestReloadOfCertificates(t *testing.T) {
 		}
 		a.files(dir, "three", until)
 	}
-	want := "# HELP berth_tls_loads_total Attempts to read the TLS files, by outcome: ok, failed.\n# TYPE berth_tls_loads_total counter\n" +
+	want := "# HELP berth_tls_loads_total Attempts to read the TLS files, by outcome: ok, " +
+		"failed.\n# TYPE berth_tls_loads_total counter\n" +
 		"berth_tls_loads_total{outcome=\"failed\"} 4\nberth_tls_loads_total{outcome=\"ok\"} 2\n"
 	if err := testutil.GatherAndCompare(reg, strings.NewReader(want), "berth_tls_loads_total"); err != nil {
 		t.Error(err)
@@ -382,7 +387,8 @@ func TestCertificatesThatCannotBeLoaded(t *testing.T) {
 	}
 	expired := a.files(t.TempDir(), "old", time.Now().Add(-time.Hour))
 	var log logged
-	if _, err := httpapi.LoadCertificates(expired, slog.New(slog.NewTextHandler(&log, nil)), nil); err != nil || !strings.Contains(log.String(), "out of date") {
+	if _, err := httpapi.LoadCertificates(expired, slog.New(slog.NewTextHandler(&log, nil)), nil); err != nil ||
+		!strings.Contains(log.String(), "out of date") {
 		t.Errorf("an expired certificate at the start: %v, log %s", err, &log)
 	}
 }
@@ -405,10 +411,12 @@ func TestHTTP2WithoutTLS(t *testing.T) {
 			t.Errorf("HTTP2 %v: %v", http2, err)
 		}
 		tr.CloseIdleConnections()
-		if got := send(t, addr, "GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"); !strings.HasPrefix(got, "HTTP/1.1 200 OK") {
+		got := send(t, addr, "GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
+		if !strings.HasPrefix(got, "HTTP/1.1 200 OK") {
 			t.Errorf("HTTP2 %v: HTTP/1.1 is answered with %q", http2, got)
 		}
-		if got := send(t, addr, "PRICE / HTTP/1.1\r\n\r\n"); !strings.HasPrefix(got, "HTTP/1.1 400 ") || !strings.Contains(got, `{"errors"`) {
+		if got := send(t, addr, "PRICE / HTTP/1.1\r\n\r\n"); !strings.HasPrefix(got, "HTTP/1.1 400 ") ||
+			!strings.Contains(got, `{"errors"`) {
 			t.Errorf("HTTP2 %v: what begins almost alike is answered with %q", http2, got)
 		}
 	}

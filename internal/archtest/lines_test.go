@@ -62,7 +62,6 @@ var unwrappedPackages = []string{
 	"conformance/tempest",
 	"dbtool",
 	"devcloud",
-	"httpapi",
 	"httpapi/computeapi",
 	"httpapi/computeapi/catalogapi",
 	"httpapi/computeapi/fleetapi",
