@@ -73,18 +73,39 @@ func accesses() []access {
 		{"GET /v2.1/flavors/{flavor}", "/v2.1/flavors/private", 0, "", readers},
 		{"PUT /v2.1/flavors/{flavor}", "/v2.1/flavors/private", 0, `{"flavor": {"description": "x"}}`, adminsOnly},
 		{"DELETE /v2.1/flavors/{flavor}", "/v2.1/flavors/private", 0, "", admins(202)},
-		{"GET /v2.1/flavors/{flavor}/os-extra_specs", "/v2.1/flavors/private/os-extra_specs", 0, "", "200 200 404 200 200 403"},
-		{"POST /v2.1/flavors/{flavor}/os-extra_specs", "/v2.1/flavors/private/os-extra_specs", 0, `{"extra_specs": {"s": "v"}}`, adminsOnly},
-		{"GET /v2.1/flavors/{flavor}/os-extra_specs/{key}", "/v2.1/flavors/private/os-extra_specs/s", 0, "", "200 200 404 200 200 403"},
-		{"PUT /v2.1/flavors/{flavor}/os-extra_specs/{key}", "/v2.1/flavors/private/os-extra_specs/s", 0, `{"s": "v"}`, adminsOnly},
+		{
+			"GET /v2.1/flavors/{flavor}/os-extra_specs", "/v2.1/flavors/private/os-extra_specs", 0, "",
+			"200 200 404 200 200 403",
+		},
+		{
+			"POST /v2.1/flavors/{flavor}/os-extra_specs", "/v2.1/flavors/private/os-extra_specs", 0,
+			`{"extra_specs": {"s": "v"}}`, adminsOnly,
+		},
+		{
+			"GET /v2.1/flavors/{flavor}/os-extra_specs/{key}", "/v2.1/flavors/private/os-extra_specs/s", 0, "",
+			"200 200 404 200 200 403",
+		},
+		{
+			"PUT /v2.1/flavors/{flavor}/os-extra_specs/{key}", "/v2.1/flavors/private/os-extra_specs/s", 0, `{"s": "v"}`,
+			adminsOnly,
+		},
 		{"DELETE /v2.1/flavors/{flavor}/os-extra_specs/{key}", "/v2.1/flavors/private/os-extra_specs/s", 0, "", adminsOnly},
 		{"GET /v2.1/flavors/{flavor}/os-flavor-access", "/v2.1/flavors/private/os-flavor-access", 0, "", adminsOnly},
-		{"POST /v2.1/flavors/{flavor}/action (addTenantAccess)", "/v2.1/flavors/private/action", 0, `{"addTenantAccess": {"tenant": "x"}}`, adminsOnly},
-		{"POST /v2.1/flavors/{flavor}/action (removeTenantAccess)", "/v2.1/flavors/private/action", 0, `{"removeTenantAccess": {"tenant": "@demo"}}`, adminsOnly},
+		{
+			"POST /v2.1/flavors/{flavor}/action (addTenantAccess)", "/v2.1/flavors/private/action", 0,
+			`{"addTenantAccess": {"tenant": "x"}}`, adminsOnly,
+		},
+		{
+			"POST /v2.1/flavors/{flavor}/action (removeTenantAccess)", "/v2.1/flavors/private/action", 0,
+			`{"removeTenantAccess": {"tenant": "@demo"}}`, adminsOnly,
+		},
 
 		{"GET /v2.1/os-keypairs", "/v2.1/os-keypairs", 0, "", everybody},
 		{"GET /v2.1/os-keypairs", "/v2.1/os-keypairs?user_id=member", 0, "", "200 403 403 200 200 403"},
-		{"POST /v2.1/os-keypairs", "/v2.1/os-keypairs", 0, `{"keypair": {"name": "x", "user_id": "member"}}`, "201 403 403 201 201 403"},
+		{
+			"POST /v2.1/os-keypairs", "/v2.1/os-keypairs", 0, `{"keypair": {"name": "x", "user_id": "member"}}`,
+			"201 403 403 201 201 403",
+		},
 		{"GET /v2.1/os-keypairs/{name}", "/v2.1/os-keypairs/k", 0, "", "200 404 404 404 404 404"},
 		{"GET /v2.1/os-keypairs/{name}", "/v2.1/os-keypairs/k?user_id=member", 0, "", "200 403 403 200 200 403"},
 		{"DELETE /v2.1/os-keypairs/{name}", "/v2.1/os-keypairs/k", 0, "", "204 404 404 404 404 404"},
@@ -95,14 +116,26 @@ func accesses() []access {
 		{"GET /v2.1/os-aggregates/{id}", "/v2.1/os-aggregates/1", 0, "", adminsOnly},
 		{"PUT /v2.1/os-aggregates/{id}", "/v2.1/os-aggregates/1", 0, `{"aggregate": {"name": "b"}}`, adminsOnly},
 		{"DELETE /v2.1/os-aggregates/{id}", "/v2.1/os-aggregates/1", 0, "", adminsOnly},
-		{"POST /v2.1/os-aggregates/{id}/action (add_host)", "/v2.1/os-aggregates/1/action", 0, `{"add_host": {"host": "cn1"}}`, adminsOnly},
-		{"POST /v2.1/os-aggregates/{id}/action (remove_host)", "/v2.1/os-aggregates/2/action", 0, `{"remove_host": {"host": "cn1"}}`, adminsOnly},
-		{"POST /v2.1/os-aggregates/{id}/action (set_metadata)", "/v2.1/os-aggregates/1/action", 0, `{"set_metadata": {"metadata": {"a": "b"}}}`, adminsOnly},
+		{
+			"POST /v2.1/os-aggregates/{id}/action (add_host)", "/v2.1/os-aggregates/1/action", 0,
+			`{"add_host": {"host": "cn1"}}`, adminsOnly,
+		},
+		{
+			"POST /v2.1/os-aggregates/{id}/action (remove_host)", "/v2.1/os-aggregates/2/action", 0,
+			`{"remove_host": {"host": "cn1"}}`, adminsOnly,
+		},
+		{
+			"POST /v2.1/os-aggregates/{id}/action (set_metadata)", "/v2.1/os-aggregates/1/action", 0,
+			`{"set_metadata": {"metadata": {"a": "b"}}}`, adminsOnly,
+		},
 
 		{"GET /v2.1/os-availability-zone", "/v2.1/os-availability-zone", 0, "", everybody},
 		{"GET /v2.1/os-availability-zone/detail", "/v2.1/os-availability-zone/detail", 0, "", adminsOnly},
 		{"GET /v2.1/os-services", "/v2.1/os-services", 0, "", adminsOnly},
-		{"PUT /v2.1/os-services/{id}", "/v2.1/os-services/disable", 52, `{"host": "cn1", "binary": "nova-compute"}`, adminsOnly},
+		{
+			"PUT /v2.1/os-services/{id}", "/v2.1/os-services/disable", 52, `{"host": "cn1", "binary": "nova-compute"}`,
+			adminsOnly,
+		},
 		{"PUT /v2.1/os-services/{id}", "/v2.1/os-services/@service", 0, `{"status": "disabled"}`, adminsOnly},
 		{"DELETE /v2.1/os-services/{id}", "/v2.1/os-services/@spare", 0, "", admins(204)},
 		{"GET /v2.1/os-hypervisors", "/v2.1/os-hypervisors", 0, "", adminsOnly},
@@ -114,7 +147,10 @@ func accesses() []access {
 		{"GET /v2.1/os-hypervisors/{id}/servers", "/v2.1/os-hypervisors/cn1/servers", 52, "", adminsOnly},
 
 		{"GET /v2.1/os-server-groups", "/v2.1/os-server-groups", 0, "", projects},
-		{"POST /v2.1/os-server-groups", "/v2.1/os-server-groups", 0, `{"server_group": {"name": "x", "policy": "affinity"}}`, "200 403 200 200 200 403"},
+		{
+			"POST /v2.1/os-server-groups", "/v2.1/os-server-groups", 0, `{"server_group": {"name": "x", "policy": "affinity"}}`,
+			"200 403 200 200 200 403",
+		},
 		{"GET /v2.1/os-server-groups/{id}", "/v2.1/os-server-groups/" + ownGroup, 0, "", readers},
 		{"DELETE /v2.1/os-server-groups/{id}", "/v2.1/os-server-groups/" + ownGroup, 0, "", changes(204)},
 
@@ -124,17 +160,25 @@ func accesses() []access {
 		{"GET /v2.1/os-quota-sets/{project}/detail", "/v2.1/os-quota-sets/@demo/detail", 0, "", "200 200 403 200 200 403"},
 		{"GET /v2.1/os-quota-sets/{project}/defaults", "/v2.1/os-quota-sets/@demo/defaults", 0, "", everybody},
 		{"GET /v2.1/os-quota-class-sets/{class}", "/v2.1/os-quota-class-sets/default", 0, "", adminsOnly},
-		{"PUT /v2.1/os-quota-class-sets/{class}", "/v2.1/os-quota-class-sets/default", 0, `{"quota_class_set": {"ram": 1}}`, adminsOnly},
+		{
+			"PUT /v2.1/os-quota-class-sets/{class}", "/v2.1/os-quota-class-sets/default", 0, `{"quota_class_set": {"ram": 1}}`,
+			adminsOnly,
+		},
 		{"GET /v2.1/limits", "/v2.1/limits", 0, "", everybody},
 		{"GET /v2.1/limits", "/v2.1/limits?tenant_id=x", 0, "", adminsOnly},
 		{"GET /v2.1/os-simple-tenant-usage", "/v2.1/os-simple-tenant-usage", 0, "", adminsOnly},
-		{"GET /v2.1/os-simple-tenant-usage/{project}", "/v2.1/os-simple-tenant-usage/@demo", 0, "", "200 200 403 200 200 403"},
+		{
+			"GET /v2.1/os-simple-tenant-usage/{project}", "/v2.1/os-simple-tenant-usage/@demo", 0, "", "200 200 403 200 200 403",
+		},
 
 		{"GET /v2.1/servers", "/v2.1/servers", 0, "", projects},
 		{"GET /v2.1/servers", "/v2.1/servers?all_tenants=1", 0, "", adminsOnly},
 		{"GET /v2.1/servers", "/v2.1/servers?marker=33333333-0000-4000-8000-000000000001", 0, "", "200 200 400 200 200 403"},
 		{"POST /v2.1/servers", "/v2.1/servers", 0, newServer, "202 403 202 202 202 403"},
-		{"POST /v2.1/servers", "/v2.1/servers", 74, strings.Replace(newServer, `"none"`, `"none", "host": "cn1"`, 1), admins(202)},
+		{
+			"POST /v2.1/servers", "/v2.1/servers", 74, strings.Replace(newServer, `"none"`, `"none", "host": "cn1"`, 1),
+			admins(202),
+		},
 		{"GET /v2.1/servers/detail", "/v2.1/servers/detail", 0, "", projects},
 		{"GET /v2.1/servers/detail", "/v2.1/servers/detail?all_tenants=1", 0, "", adminsOnly},
 		{"GET /v2.1/servers/{server}", ownServer, 0, "", readers},
@@ -145,27 +189,66 @@ func accesses() []access {
 		{"DELETE /v2.1/servers/{server}", ownServer, 0, "", changes(204)},
 		{"POST /v2.1/servers/{server}/action (os-start)", ownServer + "/action", 0, `{"os-start": null}`, changes(409)},
 		{"POST /v2.1/servers/{server}/action (os-stop)", ownServer + "/action", 0, `{"os-stop": null}`, changes(202)},
-		{"POST /v2.1/servers/{server}/action (reboot)", ownServer + "/action", 0, `{"reboot": {"type": "SOFT"}}`, changes(202)},
+		{
+			"POST /v2.1/servers/{server}/action (reboot)", ownServer + "/action", 0, `{"reboot": {"type": "SOFT"}}`,
+			changes(202),
+		},
 		{"POST /v2.1/servers/{server}/action (pause)", ownServer + "/action", 0, `{"pause": null}`, changes(202)},
 		{"POST /v2.1/servers/{server}/action (unpause)", ownServer + "/action", 0, `{"unpause": null}`, changes(409)},
 		{"POST /v2.1/servers/{server}/action (suspend)", ownServer + "/action", 0, `{"suspend": null}`, changes(202)},
 		{"POST /v2.1/servers/{server}/action (resume)", ownServer + "/action", 0, `{"resume": null}`, changes(409)},
-		{"POST /v2.1/servers/{server}/action (rebuild)", ownServer + "/action", 0, `{"rebuild": {"imageRef": "` + string(image) + `"}}`, changes(202)},
-		{"POST /v2.1/servers/{server}/action (rebuild)", ownServer + "/action", 63, `{"rebuild": {"imageRef": "` + string(image) + `", "trusted_image_certificates": null}}`, changes(202)},
+		{
+			"POST /v2.1/servers/{server}/action (rebuild)", ownServer + "/action", 0,
+			`{"rebuild": {"imageRef": "` + string(image) + `"}}`, changes(202),
+		},
+		{
+			"POST /v2.1/servers/{server}/action (rebuild)", ownServer + "/action", 63,
+			`{"rebuild": {"imageRef": "` + string(image) + `", "trusted_image_certificates": null}}`, changes(202),
+		},
 		{"POST /v2.1/servers/{server}/action (shelve)", ownServer + "/action", 0, `{"shelve": null}`, changes(202)},
-		{"POST /v2.1/servers/{server}/action (shelveOffload)", ownServer + "/action", 0, `{"shelveOffload": null}`, "403 403 404 409 409 404"},
+		{
+			"POST /v2.1/servers/{server}/action (shelveOffload)", ownServer + "/action", 0, `{"shelveOffload": null}`,
+			"403 403 404 409 409 404",
+		},
 		{"POST /v2.1/servers/{server}/action (unshelve)", ownServer + "/action", 0, `{"unshelve": null}`, changes(409)},
 		{"POST /v2.1/servers/{server}/action (lock)", ownServer + "/action", 0, `{"lock": null}`, changes(202)},
 		{"POST /v2.1/servers/{server}/action (unlock)", ownServer + "/action", 0, `{"unlock": null}`, changes(202)},
-		{"POST /v2.1/servers/{server}/action (resize)", ownServer + "/action", 0, `{"resize": {"flavorRef": "c1"}}`, changes(400)},
-		{"POST /v2.1/servers/{server}/action (migrate)", ownServer + "/action", 0, `{"migrate": null}`, "403 403 404 202 202 404"},
-		{"POST /v2.1/servers/{server}/action (confirmResize)", ownServer + "/action", 0, `{"confirmResize": null}`, changes(409)},
-		{"POST /v2.1/servers/{server}/action (revertResize)", ownServer + "/action", 0, `{"revertResize": null}`, changes(409)},
-		{"POST /v2.1/servers/{server}/action (os-migrateLive)", ownServer + "/action", 0, `{"os-migrateLive": {"host": "nowhere", "block_migration": "auto"}}`, "403 403 404 400 400 404"},
-		{"POST /v2.1/servers/{server}/action (evacuate)", ownServer + "/action", 0, `{"evacuate": {"host": "nowhere"}}`, "403 403 404 404 404 404"},
-		{"POST /v2.1/servers/{server}/migrations/{migration}/action (force_complete)", ownServer + "/migrations/1/action", 0, `{"force_complete": null}`, "403 403 404 409 409 404"},
-		{"DELETE /v2.1/servers/{server}/migrations/{migration}", ownServer + "/migrations/1", 0, "", "403 403 404 409 409 404"},
-		{"POST /v2.1/servers/{server}/action (os-resetState)", ownServer + "/action", 0, `{"os-resetState": {"state": "active"}}`, "403 403 404 202 202 404"},
+		{
+			"POST /v2.1/servers/{server}/action (resize)", ownServer + "/action", 0, `{"resize": {"flavorRef": "c1"}}`,
+			changes(400),
+		},
+		{
+			"POST /v2.1/servers/{server}/action (migrate)", ownServer + "/action", 0, `{"migrate": null}`,
+			"403 403 404 202 202 404",
+		},
+		{
+			"POST /v2.1/servers/{server}/action (confirmResize)", ownServer + "/action", 0, `{"confirmResize": null}`,
+			changes(409),
+		},
+		{
+			"POST /v2.1/servers/{server}/action (revertResize)", ownServer + "/action", 0, `{"revertResize": null}`,
+			changes(409),
+		},
+		{
+			"POST /v2.1/servers/{server}/action (os-migrateLive)", ownServer + "/action", 0,
+			`{"os-migrateLive": {"host": "nowhere", "block_migration": "auto"}}`, "403 403 404 400 400 404",
+		},
+		{
+			"POST /v2.1/servers/{server}/action (evacuate)", ownServer + "/action", 0, `{"evacuate": {"host": "nowhere"}}`,
+			"403 403 404 404 404 404",
+		},
+		{
+			"POST /v2.1/servers/{server}/migrations/{migration}/action (force_complete)", ownServer + "/migrations/1/action", 0,
+			`{"force_complete": null}`, "403 403 404 409 409 404",
+		},
+		{
+			"DELETE /v2.1/servers/{server}/migrations/{migration}", ownServer + "/migrations/1", 0, "",
+			"403 403 404 409 409 404",
+		},
+		{
+			"POST /v2.1/servers/{server}/action (os-resetState)", ownServer + "/action", 0,
+			`{"os-resetState": {"state": "active"}}`, "403 403 404 202 202 404",
+		},
 		{"GET /v2.1/servers/{server}/metadata", ownServer + "/metadata", 0, "", readers},
 		{"POST /v2.1/servers/{server}/metadata", ownServer + "/metadata", 0, `{"metadata": {"k": "v"}}`, changes(200)},
 		{"PUT /v2.1/servers/{server}/metadata", ownServer + "/metadata", 0, `{"metadata": {"k": "v"}}`, changes(200)},
@@ -185,25 +268,40 @@ func accesses() []access {
 			`{"interfaceAttachment": {"net_id": "` + ownGroup + `", "port_id": "` + ownGroup + `"}}`, changes(400),
 		},
 		{"GET /v2.1/servers/{server}/os-interface/{port}", ownServer + "/os-interface/" + string(used), 0, "", readers},
-		{"DELETE /v2.1/servers/{server}/os-interface/{port}", ownServer + "/os-interface/" + string(used), 0, "", changes(202)},
+		{
+			"DELETE /v2.1/servers/{server}/os-interface/{port}", ownServer + "/os-interface/" + string(used), 0, "",
+			changes(202),
+		},
 		{"GET /v2.1/servers/{server}/ips", ownServer + "/ips", 0, "", readers},
 		{"GET /v2.1/servers/{server}/ips/{network}", ownServer + "/ips/net0", 0, "", readers},
 		{"GET /v2.1/servers/{server}/os-instance-actions", ownServer + "/os-instance-actions", 0, "", readers},
-		{"GET /v2.1/servers/{server}/os-instance-actions/{request}", ownServer + "/os-instance-actions/" + ownRequest, 0, "", readers},
+		{
+			"GET /v2.1/servers/{server}/os-instance-actions/{request}", ownServer + "/os-instance-actions/" + ownRequest, 0, "",
+			readers,
+		},
 		// A server that an administrator of another project has deleted.
 		{"GET /v2.1/servers/{server}/os-instance-actions", goneServer + "/os-instance-actions", 0, "", readers},
-		{"GET /v2.1/servers/{server}/os-instance-actions/{request}", goneServer + "/os-instance-actions/req-delete", 0, "", readers},
+		{
+			"GET /v2.1/servers/{server}/os-instance-actions/{request}", goneServer + "/os-instance-actions/req-delete", 0, "",
+			readers,
+		},
 		{"GET /v2.1/os-migrations", "/v2.1/os-migrations", 0, "", adminsOnly},
 		{
 			"POST /v2.1/os-server-external-events", "/v2.1/os-server-external-events", 0,
 			`{"events": [{"server_uuid": "33333333-0000-4000-8000-000000000001", "name": "network-changed"}]}`, serviceEvents,
 		},
 
-		{"POST /berth/v1/heartbeats", "/berth/v1/heartbeats", 0, `{"host": {"host": "cn1", "version": 66, "node": {"id": "` + node +
-			`", "name": "cn1", "type": "fake"}}}`, "403 403 403 200 200 403"},
+		{
+			"POST /berth/v1/heartbeats", "/berth/v1/heartbeats", 0,
+			`{"host": {"host": "cn1", "version": 66, "node": {"id": "` + node +
+				`", "name": "cn1", "type": "fake"}}}`, "403 403 403 200 200 403",
+		},
 		{"GET /berth/v1/operations", "/berth/v1/operations", 0, "", adminsOnly},
 		{"GET /berth/v1/hosts/{host}/servers", "/berth/v1/hosts/cn1/servers", 0, "", "403 403 403 200 200 403"},
-		{"POST /berth/v1/hosts/{host}/servers", "/berth/v1/hosts/cn1/servers", 0, `{"results": []}`, "403 403 403 204 204 403"},
+		{
+			"POST /berth/v1/hosts/{host}/servers", "/berth/v1/hosts/cn1/servers", 0, `{"results": []}`,
+			"403 403 403 204 204 403",
+		},
 	}
 }
 
@@ -233,9 +331,14 @@ func (s *accessSide) seed(t *testing.T) {
 	s.Heartbeat(t, neutron.Agent{Host: "spare"})
 	for _, row := range []any{
 		computetest.Flavor("c1", 1, 256, 1),
-		&compute.FlavorRow{ID: "private", Name: "private", VCPUs: 1, MemoryMB: 256, RootGB: 1, RxTx: 1, Specs: map[string]string{"s": "v"}, CreatedAt: now},
+		&compute.FlavorRow{
+			ID: "private", Name: "private", VCPUs: 1, MemoryMB: 256, RootGB: 1, RxTx: 1, Specs: map[string]string{"s": "v"},
+			CreatedAt: now,
+		},
 		&compute.FlavorAccessRow{Flavor: "private", Project: demo},
-		&compute.KeypairRow{User: "member", Name: "k", Number: 1, Type: compute.SSH, Fingerprint: "x", PublicKey: "x", CreatedAt: now},
+		&compute.KeypairRow{
+			User: "member", Name: "k", Number: 1, Type: compute.SSH, Fingerprint: "x", PublicKey: "x", CreatedAt: now,
+		},
 		&compute.GroupRow{ID: ownGroup, Project: demo, User: "member", Name: "g", Policy: "affinity", CreatedAt: now},
 		&compute.AggregateRow{ID: computetest.ID("a1"), Number: 1, Name: "a1", CreatedAt: now},
 		&compute.AggregateRow{ID: computetest.ID("a2"), Number: 2, Name: "a2", CreatedAt: now},
@@ -245,26 +348,36 @@ func (s *accessSide) seed(t *testing.T) {
 	}
 	s.makeServer(t, neutron.Agent{Kind: nova.Server, Host: "vm0", Configurations: map[string]any{
 		"id": "33333333-0000-4000-8000-000000000001", "flavor": "c1", "image": image, "host": "cn1",
-		"port": map[string]any{"id": used, "network": "net0", "network_id": "55555555-0000-4000-8000-000000000001", "ip": "10.0.4.2"},
+		"port": map[string]any{
+			"id": used, "network": "net0", "network_id": "55555555-0000-4000-8000-000000000001", "ip": "10.0.4.2",
+		},
 	}})
 	deleted := compute.ID("33333333-0000-4000-8000-000000000009")
 	for _, row := range []any{
 		&compute.ActionRow{
-			ID: computetest.ID("act"), Server: "33333333-0000-4000-8000-000000000001", Sequence: 1, Action: "stop", Request: ownRequest,
+			ID: computetest.ID("act"), Server: "33333333-0000-4000-8000-000000000001", Sequence: 1, Action: "stop",
+			Request: ownRequest,
 			Project: demo, User: "member", StartedAt: now, UpdatedAt: now,
 		},
-		&compute.ActionRow{ID: computetest.ID("born"), Server: deleted, Action: "create", Request: "req-create", Project: demo, User: "member", StartedAt: now, UpdatedAt: now},
 		&compute.ActionRow{
-			ID: computetest.ID("died"), Server: deleted, Sequence: 1, Action: "delete", Request: "req-delete", Project: other, User: "root",
+			ID: computetest.ID("born"), Server: deleted, Action: "create", Request: "req-create", Project: demo, User: "member",
+			StartedAt: now, UpdatedAt: now,
+		},
+		&compute.ActionRow{
+			ID: computetest.ID("died"), Server: deleted, Sequence: 1, Action: "delete", Request: "req-delete", Project: other,
+			User:      "root",
 			StartedAt: now.Add(time.Second), UpdatedAt: now.Add(time.Second),
 		},
 	} {
 		computetest.Add(t, s.store, row)
 	}
-	if status, answer := s.say(t, said{"admin", "PUT", ownServer + "/metadata", "", `{"metadata": {"k": "v"}}`}); status != http.StatusOK {
+	status, answer := s.say(t, said{"admin", "PUT", ownServer + "/metadata", "", `{"metadata": {"k": "v"}}`})
+	if status != http.StatusOK {
 		t.Fatal(answer)
 	}
-	if status, answer := s.say(t, said{"admin", "PUT", ownServer + "/tags", "compute 2.72", `{"tags": ["t"]}`}); status != http.StatusOK {
+	if status, answer := s.say(t, said{
+		"admin", "PUT", ownServer + "/tags", "compute 2.72", `{"tags": ["t"]}`,
+	}); status != http.StatusOK {
 		t.Fatal(answer)
 	}
 	s.ids = map[string]string{"@demo": demo}
@@ -322,8 +435,8 @@ func TestAccessByDeprecatedDefaults(t *testing.T) {
 	}
 }
 
-// With new defaults, managers of a project move its servers and list their moves, where they neither
-// choose nor see a host; without them they may do what members may.
+// With new defaults, managers of a project move its servers and list their moves, where they
+// neither choose nor see a host; without them they may do what members may.
 func TestManagers(t *testing.T) {
 	const action = "POST /v2.1/servers/{server}/action"
 	for _, row := range []struct {
@@ -333,7 +446,10 @@ func TestManagers(t *testing.T) {
 		{access{action, ownServer + "/action", 0, `{"migrate": null}`, ""}, true},
 		{access{action, ownServer + "/action", 0, `{"migrate": {"host": "spare"}}`, ""}, false},
 		{access{action, ownServer + "/action", 0, `{"os-migrateLive": {"host": null, "block_migration": "auto"}}`, ""}, true},
-		{access{action, ownServer + "/action", 0, `{"os-migrateLive": {"host": "spare", "block_migration": "auto"}}`, ""}, false},
+		{
+			access{action, ownServer + "/action", 0, `{"os-migrateLive": {"host": "spare", "block_migration": "auto"}}`, ""},
+			false,
+		},
 		{access{action, ownServer + "/action", 0, `{"evacuate": {}}`, ""}, false},
 		{access{"DELETE /v2.1/servers/{server}/migrations/{migration}", ownServer + "/migrations/1", 0, "", ""}, true},
 		{access{"GET /v2.1/servers/{server}/migrations", ownServer + "/migrations", 0, "", ""}, true},

@@ -39,7 +39,9 @@ type services struct {
 	fleet     *fleet.Service
 }
 
-func newServices(store compute.Store, rules compute.Rules, o computetest.Options, trees providertree.Placement) services {
+func newServices(
+	store compute.Store, rules compute.Rules, o computetest.Options, trees providertree.Placement,
+) services {
 	db := compute.NewDatabase(store, rules)
 	o.Trees = trees
 	s := computetest.NewService(db, o)
@@ -68,7 +70,8 @@ func handlerOf(t testing.TB, s services, who httpapi.Authenticator, o policy.Opt
 	}
 	api := &computeapi.API{Servers: s.Service, Catalog: s.catalog, Fleet: s.fleet, Policy: rules}
 	return computeapi.Handler(httpapi.New(httpapi.Config{
-		Service: "compute", History: microversion.Compute, PathFirst: computeapi.Steps, Routes: api.Routes(), Authenticate: who,
-		Public: computeapi.Public, Problem: computeapi.Problem,
+		Service: "compute", History: microversion.Compute, PathFirst: computeapi.Steps, Routes: api.Routes(),
+		Authenticate: who,
+		Public:       computeapi.Public, Problem: computeapi.Problem,
 	}))
 }

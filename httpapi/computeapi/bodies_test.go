@@ -22,7 +22,9 @@ func TestBodiesAreNotReadBeforeThePolicy(t *testing.T) {
 	s := newAccessSide(t, policy.Options{EnforceNewDefaults: true})
 	s.seed(t)
 	segment := regexp.MustCompile(`\{(\w+)\}`)
-	named := map[string]string{"server": strings.TrimPrefix(ownServer, "/v2.1/servers/"), "flavor": "c1", "id": "1", "migration": "1", "host": "cn1"}
+	named := map[string]string{
+		"server": strings.TrimPrefix(ownServer, "/v2.1/servers/"), "flavor": "c1", "id": "1", "migration": "1", "host": "cn1",
+	}
 	routes := (&computeapi.API{Servers: s.service.Service, Catalog: s.service.catalog, Fleet: s.service.fleet}).Routes()
 	for _, roles := range [][]string{nil, {"reader"}} {
 		h := handlerOf(t, s.service, httpapi.Agents{Others: func(*http.Request) (identity.Caller, error) {
@@ -75,8 +77,14 @@ func TestAnswersAboutBodiesAreBounded(t *testing.T) {
 		who, path, body string
 		status          int
 	}{
-		"Text":        {"admin", "/v2.1/flavors", `{"flavor": {"name": "` + strings.Repeat("x", most-100) + `", "ram": 1, "vcpus": 1, "disk": 1}}`, 400},
-		"Escapes":     {"admin", "/v2.1/flavors", `{"flavor": {"name": "` + strings.Repeat(`\u0001`, most/6-50) + `", "ram": 1, "vcpus": 1, "disk": 1}}`, 400},
+		"Text": {
+			"admin", "/v2.1/flavors",
+			`{"flavor": {"name": "` + strings.Repeat("x", most-100) + `", "ram": 1, "vcpus": 1, "disk": 1}}`, 400,
+		},
+		"Escapes": {
+			"admin", "/v2.1/flavors",
+			`{"flavor": {"name": "` + strings.Repeat(`\u0001`, most/6-50) + `", "ram": 1, "vcpus": 1, "disk": 1}}`, 400,
+		},
 		"List":        {"admin", "/v2.1/flavors", `{"flavor": [` + strings.Repeat("1,", most/2-50) + `1]}`, 400},
 		"Keys":        {"admin", "/v2.1/flavors", `{"flavor": {` + strings.Repeat(`"k": 1, `, most/8-50) + `"k": 1}}`, 400},
 		"Action":      {"member", ownServer + "/action", `{"` + strings.Repeat("x", most-100) + `": null}`, 400},
@@ -101,9 +109,11 @@ func TestHostsReportTheirOwnHypervisor(t *testing.T) {
 	s := newSide(t)
 	s.Reset(t)
 	report := func(host, node, id string, identified ...string) error {
-		return s.service.fleet.Report(t.Context(), compute.Report{Host: host, Version: 66, Hosts: identified, Node: compute.NodeRow{
-			ID: compute.ID("33333333-0000-4000-8000-00000000000" + id), Name: node, Type: "fake", CPU: []byte("{}"),
-		}})
+		return s.service.fleet.Report(t.Context(), compute.Report{
+			Host: host, Version: 66, Hosts: identified, Node: compute.NodeRow{
+				ID: compute.ID("33333333-0000-4000-8000-00000000000" + id), Name: node, Type: "fake", CPU: []byte("{}"),
+			},
+		})
 	}
 	for _, tc := range []struct {
 		host, node, id string

@@ -63,7 +63,8 @@ type slowReader struct {
 }
 
 func (r slowReader) Read(rows any, where ...compute.Match) error {
-	if _, servers := rows.(*[]compute.ServerEntry); servers && len(where) == 1 && slices.Contains(where[0].Values, any(r.project)) {
+	if _, servers := rows.(*[]compute.ServerEntry); servers && len(where) == 1 &&
+		slices.Contains(where[0].Values, any(r.project)) {
 		*r.slow = true
 	}
 	return r.Reader.Read(rows, where...)
@@ -80,8 +81,9 @@ func TestListsLeaveRoom(t *testing.T) {
 	s := newServices(store, compute.Rules{Settings: compute.DefaultSettings()}, computetest.Options{}, nil)
 	api := &computeapi.API{Servers: s.Service, Catalog: s.catalog, Fleet: s.fleet, Policy: rules}
 	h := computeapi.Handler(httpapi.New(httpapi.Config{
-		Service: "compute", History: microversion.Compute, PathFirst: computeapi.Steps, Routes: api.Routes(), Authenticate: httpapi.NoAuth,
-		Public: computeapi.Public, Problem: computeapi.Problem, Lists: httpapi.NewLists(4),
+		Service: "compute", History: microversion.Compute, PathFirst: computeapi.Steps, Routes: api.Routes(),
+		Authenticate: httpapi.NoAuth,
+		Public:       computeapi.Public, Problem: computeapi.Problem, Lists: httpapi.NewLists(4),
 	}))
 	send := func(token, method, path, body string) *httptest.ResponseRecorder {
 		r := httptest.NewRequest(method, "/v2.1"+path, strings.NewReader(body))
@@ -131,7 +133,9 @@ func TestListsLeaveRoom(t *testing.T) {
 
 // TestExpressionsAreBounded: an expression is not larger than what it is looked for in could be.
 func TestExpressionsAreBounded(t *testing.T) {
-	h := handler(t, newServices(newStore(t), compute.Rules{Settings: compute.DefaultSettings()}, computetest.Options{}, nil), httpapi.NoAuth)
+	h := handler(t,
+		newServices(newStore(t), compute.Rules{Settings: compute.DefaultSettings()}, computetest.Options{}, nil),
+		httpapi.NoAuth)
 	for expression, want := range map[string]int{
 		"^web-[0-9]{1,3}$":                http.StatusOK,
 		strings.Repeat("a", 255):          http.StatusOK,

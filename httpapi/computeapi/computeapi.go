@@ -33,13 +33,16 @@ type API struct {
 // Public reports whether a path is outside the versions, where no token is needed: the list of
 // versions is there.
 func Public(path string) bool {
-	private := strings.HasPrefix(path, wire.Prefix+"/") && len(path) > len(wire.Prefix)+1 || strings.HasPrefix(path, wire.HostsPrefix+"/")
+	private := strings.HasPrefix(path, wire.Prefix+"/") && len(path) > len(wire.Prefix)+1 ||
+		strings.HasPrefix(path, wire.HostsPrefix+"/")
 	return !private
 }
 
 // Routes returns the routes of the API.
 func (a *API) Routes() []httpapi.Route {
-	parts := &wire.API{Servers: a.Servers, Catalog: a.Catalog, Fleet: a.Fleet, Policy: a.Policy, MaxLimit: a.MaxLimit, HostPoll: &a.HostPoll}
+	parts := &wire.API{
+		Servers: a.Servers, Catalog: a.Catalog, Fleet: a.Fleet, Policy: a.Policy, MaxLimit: a.MaxLimit, HostPoll: &a.HostPoll,
+	}
 	return slices.Concat(versionRoutes(), catalogapi.Routes(parts), fleetapi.Routes(parts), serversapi.Routes(parts))
 }
 

@@ -34,7 +34,9 @@ type side struct {
 
 func newSide(t *testing.T) *side {
 	s := &side{}
-	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { (*s.handler.Load()).ServeHTTP(w, r) }))
+	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		(*s.handler.Load()).ServeHTTP(w, r)
+	}))
 	t.Cleanup(s.Close)
 	return s
 }
@@ -104,7 +106,8 @@ func (s *side) Heartbeat(t testing.TB, a neutron.Agent) {
 		return
 	}
 	_, node := computetest.Host(a.Host, 0)
-	if err := s.service.fleet.Report(context.Background(), compute.Report{Host: a.Host, Version: 66, Node: *node}); err != nil {
+	err := s.service.fleet.Report(context.Background(), compute.Report{Host: a.Host, Version: 66, Node: *node})
+	if err != nil {
 		t.Fatal(err)
 	}
 }
@@ -133,7 +136,9 @@ var differing = map[string]int{}
 // What Nova answers, Berth answers, but for what differs on purpose: that stands in
 // testdata/differences, under the name of the dialogue, with the reason.
 func TestDialogues(t *testing.T) {
-	neutron.PlayAll(t, newSide(t), "../../conformance/nova/testdata/*.txt", "testdata/differences", *updateDifferences, differing)
+	neutron.PlayAll(t, newSide(t), "../../conformance/nova/testdata/*.txt", "testdata/differences", *updateDifferences,
+		differing)
 }
 
-var updateDifferences = flag.Bool("update", false, "write what is answered to the requests in testdata/differences into these files")
+var updateDifferences = flag.Bool("update", false,
+	"write what is answered to the requests in testdata/differences into these files")

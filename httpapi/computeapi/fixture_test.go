@@ -51,7 +51,9 @@ type standIn struct {
 
 func newStandIn(t testing.TB) *standIn {
 	s := &standIn{}
-	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { (*s.handler.Load()).ServeHTTP(w, r) }))
+	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		(*s.handler.Load()).ServeHTTP(w, r)
+	}))
 	t.Cleanup(s.Close)
 	return s
 }
@@ -142,12 +144,15 @@ func (c *cloud) Reset(t testing.TB) {
 	c.resetNetwork(ctx, t, &all)
 	c.resetCompute(ctx, t, &all)
 	hosts := &fakehosts.Services{
-		Placement: c.placement.URL, Network: c.network.URL, Compute: c.compute.URL, Client: &http.Client{Timeout: time.Minute},
-		Again: 20 * time.Millisecond, Inventories: true,
+		Placement: c.placement.URL, Network: c.network.URL, Compute: c.compute.URL,
+		Client: &http.Client{Timeout: time.Minute},
+		Again:  20 * time.Millisecond, Inventories: true,
 	}
 	c.gates = make(map[string]*gate)
 	for name, id := range nova.Hosts() {
-		h := &fakehosts.Host{Name: name, ID: id, VCPUs: 10, MemoryMB: 8192, DiskGB: 1028, Bridges: map[string]int{"physnet0": nova.Bandwidth}}
+		h := &fakehosts.Host{
+			Name: name, ID: id, VCPUs: 10, MemoryMB: 8192, DiskGB: 1028, Bridges: map[string]int{"physnet0": nova.Bandwidth},
+		}
 		g := newGate()
 		c.gates[name] = g
 		h.Driver.Fail = func(string, string) error { g.pass(); return nil }
@@ -196,7 +201,9 @@ func (c *cloud) resetNetwork(ctx context.Context, t testing.TB, all *sync.WaitGr
 		}
 	}}
 	h := networkapi.Handler(httpapi.New(httpapi.Config{
-		Service: "network", Routes: api.Routes(), Authenticate: httpapi.Agents{TokensForAll: true, Others: authenticateUser}.Authenticate, Public: networkapi.Public, Problem: networkapi.Problem,
+		Service: "network", Routes: api.Routes(),
+		Authenticate: httpapi.Agents{TokensForAll: true, Others: authenticateUser}.Authenticate, Public: networkapi.Public,
+		Problem: networkapi.Problem,
 	}))
 	c.network.handler.Store(&h)
 }
@@ -209,12 +216,14 @@ func (c *cloud) resetCompute(ctx context.Context, t testing.TB, all *sync.WaitGr
 		places.Close()
 		nets.Close()
 	})
-	s := newServices(newStore(t), compute.Rules{Settings: compute.DefaultSettings(), Log: logtest.Logger()}, computetest.Options{
-		Placement: places, Network: nets,
-		Images: images{fakehosts.Image: {
-			Image: extraspecs.Image{ID: fakehosts.Image, Name: fakehosts.ImageName, DiskFormat: "qcow2"}, Status: "active", Size: 16338944,
-		}},
-	}, places)
+	s := newServices(newStore(t), compute.Rules{Settings: compute.DefaultSettings(), Log: logtest.Logger()},
+		computetest.Options{
+			Placement: places, Network: nets,
+			Images: images{fakehosts.Image: {
+				Image: extraspecs.Image{ID: fakehosts.Image, Name: fakehosts.ImageName, DiskFormat: "qcow2"}, Status: "active",
+				Size: 16338944,
+			}},
+		}, places)
 	all.Go(func() { s.lifecycle.RunOperations(ctx) })
 	h := handler(t, s, authenticateUser)
 	c.compute.handler.Store(&h)
@@ -224,5 +233,6 @@ func (c *cloud) resetCompute(ctx context.Context, t testing.TB, all *sync.WaitGr
 // differs on purpose, which is in testdata/differences with the reason.
 func TestCloudDialogues(t *testing.T) {
 	c := &cloud{compute: newStandIn(t), network: newStandIn(t), placement: newStandIn(t)}
-	neutron.PlayAll(t, c, "../../conformance/nova/testdata/cloud/*.txt", "testdata/differences", *updateDifferences, differing)
+	neutron.PlayAll(t, c, "../../conformance/nova/testdata/cloud/*.txt", "testdata/differences", *updateDifferences,
+		differing)
 }

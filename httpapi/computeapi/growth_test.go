@@ -36,7 +36,8 @@ func many(n int, format string) string {
 func bodies() (all []list) {
 	const id = "@-0000-4000-8000-000000000001"
 	server := func(member string) string {
-		return `{"server": {"name": "n", "imageRef": "` + string(image) + `", "flavorRef": "c1", "networks": "none", ` + member + `}}`
+		return `{"server": {"name": "n", "imageRef": "` + string(image) + `", "flavorRef": "c1", "networks": "none", ` +
+			member + `}}`
 	}
 	networked := func(network string) string {
 		return strings.Replace(server(`"tags": []`), `"networks": "none"`, `"networks": [`+network+`]`, 1)
@@ -70,7 +71,10 @@ func bodies() (all []list) {
 		{"cells", "POST", "/v2.1/servers", hinted(`"different_cell": [*]`), `"c%"`},
 		{"hints", "POST", "/v2.1/servers", hinted(`*`), `"h%": "v"`},
 
-		{"fixed addresses", "POST", ownServer + "/os-interface", `{"interfaceAttachment": {"net_id": "` + ownGroup + `", "fixed_ips": [*]}}`, `{"ip_address": "10.0.0.1"}`},
+		{
+			"fixed addresses", "POST", ownServer + "/os-interface",
+			`{"interfaceAttachment": {"net_id": "` + ownGroup + `", "fixed_ips": [*]}}`, `{"ip_address": "10.0.0.1"}`,
+		},
 		{"metadata", "POST", ownServer + "/metadata", `{"metadata": {*}}`, `"k%": "v"`},
 		{"metadata", "PUT", ownServer + "/metadata", `{"metadata": {*}}`, `"k%": "v"`},
 		{"metadata", "PUT", ownServer + "/metadata/k", `{"meta": {*}}`, `"k%": "v"`},
@@ -79,18 +83,39 @@ func bodies() (all []list) {
 		{"extra specs", "PUT", "/v2.1/flavors/c1/os-extra_specs/s", `{*}`, `"s%": "v"`},
 		{"metadata", "POST", "/v2.1/os-aggregates/1/action", `{"set_metadata": {"metadata": {*}}}`, `"k%": "v"`},
 		{"policies", "POST", "/v2.1/os-server-groups", `{"server_group": {"name": "g", "policies": [*]}}`, `"affinity"`},
-		{"events of one server", "POST", "/v2.1/os-server-external-events", `{"events": [*]}`, `{"server_uuid": "33333333-0000-4000-8000-000000000001", "name": "network-changed", "tag": "t%"}`},
-		{"events of servers", "POST", "/v2.1/os-server-external-events", `{"events": [*]}`, `{"server_uuid": "` + id + `", "name": "network-changed"}`},
+		{
+			"events of one server", "POST", "/v2.1/os-server-external-events", `{"events": [*]}`,
+			`{"server_uuid": "33333333-0000-4000-8000-000000000001", "name": "network-changed", "tag": "t%"}`,
+		},
+		{
+			"events of servers", "POST", "/v2.1/os-server-external-events", `{"events": [*]}`,
+			`{"server_uuid": "` + id + `", "name": "network-changed"}`,
+		},
 
-		{"results", "POST", "/berth/v1/hosts/cn1/servers", `{"results": [*]}`, `{"server": "` + id + `", "event": "` + id + `"}`},
+		{
+			"results", "POST", "/berth/v1/hosts/cn1/servers", `{"results": [*]}`,
+			`{"server": "` + id + `", "event": "` + id + `"}`,
+		},
 		{"devices of a node", "POST", "/berth/v1/heartbeats", report(`, "devices": [*]`, ""), `{"slot": "s%"}`},
 		{"what a CPU is", "POST", "/berth/v1/heartbeats", report(`, "cpu_info": {*}`, ""), `"k%": "v"`},
 		{"traits", "POST", "/berth/v1/heartbeats", report("", `, "traits": [*]`), `"CUSTOM_%"`},
-		{"devices", "POST", "/berth/v1/heartbeats", report("", `, "devices": [*]`), `{"name": "d%", "resource_class": "VGPU", "total": 1}`},
-		{"traits of a device", "POST", "/berth/v1/heartbeats", report("", `, "devices": [{"name": "d", "resource_class": "VGPU", "total": 1, "traits": [*]}]`), `"CUSTOM_%"`},
+		{
+			"devices", "POST", "/berth/v1/heartbeats", report("", `, "devices": [*]`),
+			`{"name": "d%", "resource_class": "VGPU", "total": 1}`,
+		},
+		{
+			"traits of a device", "POST", "/berth/v1/heartbeats",
+			report("", `, "devices": [{"name": "d", "resource_class": "VGPU", "total": 1, "traits": [*]}]`), `"CUSTOM_%"`,
+		},
 		{"providers", "POST", "/berth/v1/heartbeats", report("", `, "additional": [*]`), `{"name": "p%", "file": "f"}`},
-		{"inventories of a provider", "POST", "/berth/v1/heartbeats", report("", `, "additional": [{"name": "p", "file": "f", "inventories": {*}}]`), `"CUSTOM_%": {"total": 1}`},
-		{"traits of a provider", "POST", "/berth/v1/heartbeats", report("", `, "additional": [{"name": "p", "file": "f", "traits": [*]}]`), `"CUSTOM_%"`},
+		{
+			"inventories of a provider", "POST", "/berth/v1/heartbeats",
+			report("", `, "additional": [{"name": "p", "file": "f", "inventories": {*}}]`), `"CUSTOM_%": {"total": 1}`,
+		},
+		{
+			"traits of a provider", "POST", "/berth/v1/heartbeats",
+			report("", `, "additional": [{"name": "p", "file": "f", "traits": [*]}]`), `"CUSTOM_%"`,
+		},
 	} {
 		all = append(all, list{l.name, l.method, l.path, func(n int) (string, string) {
 			return "", strings.Replace(l.body, "*", many(n, l.item), 1)
@@ -157,7 +182,8 @@ var params = strings.Fields(`limit marker is_public minRam minDisk sort_key sort
 
 // values are those that the schemas let through where they are picky.
 var values = map[string]string{
-	"limit": "1", "offset": "1", "sort_key": "created_at", "sort_dir": "asc", "changes-since": "2026-01-02", "changes-before": "2026-01-02", "wait": "0",
+	"limit": "1", "offset": "1", "sort_key": "created_at", "sort_dir": "asc", "changes-since": "2026-01-02",
+	"changes-before": "2026-01-02", "wait": "0",
 	"with_servers": "true", "all_tenants": "1", "deleted": "0", "config_drive": "1",
 }
 
@@ -234,7 +260,8 @@ func (s *accessSide) seedGrowth(t *testing.T) {
 	t.Helper()
 	s.seed(t)
 	const quotas = `{"quota_class_set": {"instances": 0, "metadata_items": -1}}`
-	if status, answer := s.say(t, said{"admin", "PUT", "/v2.1/os-quota-class-sets/default", "", quotas}); status != http.StatusOK {
+	status, answer := s.say(t, said{"admin", "PUT", "/v2.1/os-quota-class-sets/default", "", quotas})
+	if status != http.StatusOK {
 		t.Fatal(answer)
 	}
 }

@@ -24,9 +24,14 @@ func TestHostsWaitForNews(t *testing.T) {
 	s.options.Network = somePorts()
 	s.Reset(t)
 	s.Heartbeat(t, neutron.Agent{Host: "cn1"})
-	s.say(t, said{"admin", "POST", "/v2.1/flavors", "", `{"flavor": {"name": "c1", "id": "c1", "ram": 256, "vcpus": 1, "disk": 1}}`})
+	s.say(t, said{
+		"admin", "POST", "/v2.1/flavors", "", `{"flavor": {"name": "c1", "id": "c1", "ram": 256, "vcpus": 1, "disk": 1}}`,
+	})
 	const vm = "33333333-0000-4000-8000-000000000001"
-	s.makeServer(t, neutron.Agent{Kind: nova.Server, Host: "vm0", Configurations: map[string]any{"id": vm, "flavor": "c1", "image": image, "host": "cn1"}})
+	s.makeServer(t, neutron.Agent{
+		Kind: nova.Server, Host: "vm0",
+		Configurations: map[string]any{"id": vm, "flavor": "c1", "image": image, "host": "cn1"},
+	})
 
 	_, first := s.say(t, said{"service", "GET", "/berth/v1/hosts/cn1/servers", "", ""})
 	var known struct{ Revision string }
@@ -42,7 +47,8 @@ func TestHostsWaitForNews(t *testing.T) {
 		_, answer := s.say(t, said{"service", "GET", query + "&wait=60", "", ""})
 		answers <- answer
 	}()
-	if status, answer := s.say(t, said{"member", "POST", "/v2.1/servers/" + vm + "/action", "", `{"os-stop": null}`}); status != http.StatusAccepted {
+	if status, answer := s.say(t, said{"member", "POST", "/v2.1/servers/" + vm +
+		"/action", "", `{"os-stop": null}`}); status != http.StatusAccepted {
 		t.Fatalf("os-stop is answered %d %s", status, answer)
 	}
 	select {
@@ -64,36 +70,49 @@ func TestHostsActForThemselves(t *testing.T) {
 	for _, host := range []string{"cn1", "cn2"} {
 		s.Heartbeat(t, neutron.Agent{Host: host})
 	}
-	s.say(t, said{"admin", "POST", "/v2.1/flavors", "", `{"flavor": {"name": "c1", "id": "c1", "ram": 256, "vcpus": 1, "disk": 1}}`})
+	s.say(t, said{
+		"admin", "POST", "/v2.1/flavors", "", `{"flavor": {"name": "c1", "id": "c1", "ram": 256, "vcpus": 1, "disk": 1}}`,
+	})
 	const vm = "33333333-0000-4000-8000-000000000002"
-	s.makeServer(t, neutron.Agent{Kind: nova.Server, Host: "vm", Configurations: map[string]any{"id": vm, "flavor": "c1", "image": image, "host": "cn2"}})
+	s.makeServer(t, neutron.Agent{
+		Kind: nova.Server, Host: "vm",
+		Configurations: map[string]any{"id": vm, "flavor": "c1", "image": image, "host": "cn2"},
+	})
 	s.Silence(t, "", "cn2")
 	keys := hostkey.New("the secret of this service")
 	agents := httpapi.Agents{Keys: keys, Others: authenticate}
 	own, others := map[string]string{}, map[string]string{}
 	for host, requests := range map[string]map[string]string{"cn1": own, "cn2": others} {
 		_, node := computetest.Host(host, 0)
-		report := fmt.Sprintf(`{"host": {"host": %q, "version": 66, "node": {"id": %q, "name": %q, "type": "fake", "vcpus": 9999, "memory_mb": 1, "disk_gb": 1}}}`,
+		report := fmt.Sprintf(`{"host": {"host": %q, "version": 66, "node": {"id": %q, "name": %q, "type": "fake", `+
+			`"vcpus": 9999, "memory_mb": 1, "disk_gb": 1}}}`,
 			host, node.ID, node.Name)
 		requests["POST /berth/v1/heartbeats"] = report
 		requests["GET /berth/v1/hosts/"+host+"/servers"] = ""
 		requests["GET /berth/v1/hosts/"+host+"/servers?wait=60&revision=x"] = ""
-		requests["POST /berth/v1/hosts/"+host+"/servers"] = fmt.Sprintf(`{"results": [{"server": %q, "event": %q, "everywhere": true}]}`, vm, vm)
+		requests["POST /berth/v1/hosts/"+host+"/servers"] = fmt.Sprintf(
+			`{"results": [{"server": %q, "event": %q, "everywhere": true}]}`, vm, vm)
 	}
 	for name, tc := range map[string]struct {
 		agents       httpapi.Agents
 		token, key   string
 		own, another bool
 	}{
-		"TokenOfAService":      {agents, "service", "", false, false},
-		"TokenOfAnAdmin":       {agents, "admin", "", false, false},
-		"KeyAlone":             {agents, "", keys.Key("cn1"), true, false},
-		"KeyAndToken":          {agents, "admin", keys.Key("cn1"), true, false},
-		"KeyOfAnotherSecret":   {agents, "admin", hostkey.New("another").Key("cn1"), false, false},
-		"KeyWithoutASecret":    {httpapi.Agents{Others: authenticate}, "service", keys.Key("cn1"), false, false},
-		"TokensForAll":         {httpapi.Agents{Keys: keys, TokensForAll: true, Others: authenticate}, "service", "", true, true},
-		"TokensForAllWithKey":  {httpapi.Agents{Keys: keys, TokensForAll: true, Others: authenticate}, "service", keys.Key("cn1"), true, false},
-		"TokensWithoutTheRole": {httpapi.Agents{Keys: keys, TokensForAll: true, Others: authenticate}, "member", "", false, false},
+		"TokenOfAService":    {agents, "service", "", false, false},
+		"TokenOfAnAdmin":     {agents, "admin", "", false, false},
+		"KeyAlone":           {agents, "", keys.Key("cn1"), true, false},
+		"KeyAndToken":        {agents, "admin", keys.Key("cn1"), true, false},
+		"KeyOfAnotherSecret": {agents, "admin", hostkey.New("another").Key("cn1"), false, false},
+		"KeyWithoutASecret":  {httpapi.Agents{Others: authenticate}, "service", keys.Key("cn1"), false, false},
+		"TokensForAll": {
+			httpapi.Agents{Keys: keys, TokensForAll: true, Others: authenticate}, "service", "", true, true,
+		},
+		"TokensForAllWithKey": {
+			httpapi.Agents{Keys: keys, TokensForAll: true, Others: authenticate}, "service", keys.Key("cn1"), true, false,
+		},
+		"TokensWithoutTheRole": {
+			httpapi.Agents{Keys: keys, TokensForAll: true, Others: authenticate}, "member", "", false, false,
+		},
 	} {
 		h := handlerOf(t, s.service, tc.agents.Authenticate, policy.Options{})
 		for _, about := range []struct {
@@ -118,7 +137,8 @@ func TestHostsActForThemselves(t *testing.T) {
 			}
 		}
 	}
-	if status, answer := s.say(t, said{"member", "GET", "/v2.1/servers/" + vm, "", ""}); status != http.StatusOK || !strings.Contains(answer, `"ACTIVE"`) {
+	if status, answer := s.say(t, said{"member", "GET", "/v2.1/servers/" + vm, "", ""}); status != http.StatusOK ||
+		!strings.Contains(answer, `"ACTIVE"`) {
 		t.Errorf("the server is answered %d %s", status, answer)
 	}
 	all, err := s.service.fleet.Services(t.Context())

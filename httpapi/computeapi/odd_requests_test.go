@@ -19,7 +19,8 @@ import (
 
 // odd are values that few expect.
 var odd = []any{
-	nil, true, "", " ", "x", -1, 0, 1.5, 1 << 40, json.Number("99999999999999999999999"), json.Number("1e400"), "1e400", "99999999999999999999999",
+	nil, true, "", " ", "x", -1, 0, 1.5, 1 << 40, json.Number("99999999999999999999999"), json.Number("1e400"), "1e400",
+	"99999999999999999999999",
 	"\x00", "é\U0001F600", strings.Repeat("y", 300), "11111111-0000-4000-8000-000000000001",
 	[]any{},
 	[]any{nil},
@@ -29,7 +30,9 @@ var odd = []any{
 }
 
 // whole are bodies that are odd by themselves.
-var whole = []string{"", "null", "[]", "{}", `"x"`, "1", "true", "{", `{"a": "\ud800"}`, `[null]`, `{"": 1}`, "\xff", "{\"a\":1,\"a\":2}"}
+var whole = []string{
+	"", "null", "[]", "{}", `"x"`, "1", "true", "{", `{"a": "\ud800"}`, `[null]`, `{"": 1}`, "\xff", "{\"a\":1,\"a\":2}",
+}
 
 // A said is a request of a dialogue.
 type said struct{ who, method, path, header, body string }
@@ -94,7 +97,9 @@ func TestOddRequestsAreTheCallers(t *testing.T) {
 	s.options = computetest.Options{Network: somePorts(), Images: images{}}
 	s.Reset(t)
 	s.Heartbeat(t, neutron.Agent{Host: "cn1"})
-	s.say(t, said{"admin", "POST", "/v2.1/flavors", "", `{"flavor": {"name": "c1", "id": "c1", "ram": 256, "vcpus": 1, "disk": 1}}`})
+	s.say(t, said{
+		"admin", "POST", "/v2.1/flavors", "", `{"flavor": {"name": "c1", "id": "c1", "ram": 256, "vcpus": 1, "disk": 1}}`,
+	})
 	s.makeServer(t, neutron.Agent{Kind: nova.Server, Host: "vm0", Configurations: map[string]any{
 		"id": someID, "flavor": "c1", "image": image, "host": "cn1",
 	}})
@@ -105,7 +110,8 @@ func TestOddRequestsAreTheCallers(t *testing.T) {
 	requested, spoiledPlaces := map[said]bool{}, map[said]bool{}
 	query := func(r said) {
 		// Keys take long to make, and are no part of this.
-		if makes := r.method == http.MethodPost && strings.Contains(r.path, "/os-keypairs"); makes && !strings.Contains(r.body, "public_key") {
+		if makes := r.method == http.MethodPost &&
+			strings.Contains(r.path, "/os-keypairs"); makes && !strings.Contains(r.body, "public_key") {
 			return
 		}
 		if requested[r] {
@@ -135,12 +141,17 @@ func TestOddRequestsAreTheCallers(t *testing.T) {
 func TestNumbersThatAreNotFinite(t *testing.T) {
 	s := newSide(t)
 	s.Reset(t)
-	s.say(t, said{"admin", "POST", "/v2.1/flavors", "", `{"flavor": {"name": "c1", "id": "c1", "ram": 256, "vcpus": 1, "disk": 1}}`})
+	s.say(t, said{
+		"admin", "POST", "/v2.1/flavors", "", `{"flavor": {"name": "c1", "id": "c1", "ram": 256, "vcpus": 1, "disk": 1}}`,
+	})
 	for _, r := range []said{
 		{"admin", "POST", "/v2.1/flavors/c1/os-extra_specs", "", `{"extra_specs": {"foo": NaN}}`},
 		{"admin", "PUT", "/v2.1/flavors/c1/os-extra_specs/foo", "", `{"foo": 1e999}`},
-		{"admin", "POST", "/berth/v1/heartbeats", "", `{"host": {"host": "cn1", "version": 66, "node": {"id": "33333333-0000-4000-8000-000000000001", ` +
-			`"name": "cn1", "type": "x", "cpu_info": {"a": [-Infinity]}}}}`},
+		{
+			"admin", "POST", "/berth/v1/heartbeats", "",
+			`{"host": {"host": "cn1", "version": 66, "node": {"id": "33333333-0000-4000-8000-000000000001", ` +
+				`"name": "cn1", "type": "x", "cpu_info": {"a": [-Infinity]}}}}`,
+		},
 	} {
 		if status, answer := s.say(t, r); status != http.StatusBadRequest || !strings.Contains(answer, "not finite") {
 			t.Errorf("%s %s %s: %d %s", r.method, r.path, r.body, status, answer)
@@ -206,7 +217,9 @@ func spoiled(body string) []string {
 func spoiledPaths(path string) (all []string) {
 	path, query, _ := strings.Cut(path, "?")
 	parts := strings.Split(path, "/")
-	odd := []string{"%00", "%ff", "x", "-1", "99999999999999999999999", "%C3%A9", "..", "%2F", "1e3", strings.Repeat("z", 300)}
+	odd := []string{
+		"%00", "%ff", "x", "-1", "99999999999999999999999", "%C3%A9", "..", "%2F", "1e3", strings.Repeat("z", 300),
+	}
 	for i := 3; i < len(parts); i++ {
 		for _, o := range odd {
 			other := slices.Clone(parts)

@@ -53,22 +53,41 @@ func TestOperationsAreListed(t *testing.T) {
 			return
 		}
 		action := &compute.ActionRow{ID: computetest.ID("action " + name), Server: server.ID, StartedAt: now, UpdatedAt: now}
-		rows = append(rows, action, &compute.EventRow{ID: row.Awaits, Action: action.ID, Event: "compute_start_instance", StartedAt: now})
+		rows = append(rows, action, &compute.EventRow{
+			ID: row.Awaits, Action: action.ID, Event: "compute_start_instance", StartedAt: now,
+		})
 	}
 	running, hour := "run1#worker", time.Hour
 	operation("ready", time.Minute, compute.OperationRow{Kind: "boot", Step: "bind"})
-	operation("running", 2*time.Minute, compute.OperationRow{Kind: "boot", Step: "ports", Worker: running, Lease: now.Add(hour)})
+	operation("running", 2*time.Minute, compute.OperationRow{
+		Kind: "boot", Step: "ports", Worker: running, Lease: now.Add(hour),
+	})
 	operation("delayed", 3*time.Minute, compute.OperationRow{
 		Kind: "live", Step: "claim", Back: true, Lease: now.Add(hour),
-		Body: []byte(`{"action": "", "image": {}, "unavailable": {"text": "for users", "details": "placement: connection refused"}}`),
+		Body: []byte(`{"action": "", "image": {}, "unavailable": {"text": "for users", "details": "placement: ` +
+			`connection refused"}}`),
 	})
-	operation("unanswered", 4*time.Minute, compute.OperationRow{Kind: "delete", Step: "claim", Back: true, Worker: "unanswered", Lease: now.Add(hour)})
-	operation("waiting", 5*time.Minute, compute.OperationRow{Kind: "power", Step: "host", Awaits: computetest.ID("event up")})
-	operation("down", 6*time.Minute, compute.OperationRow{Kind: "power", Step: "host", Awaits: computetest.ID("event down")})
-	operation("answered", 7*time.Minute, compute.OperationRow{Kind: "power", Step: "host", Awaits: computetest.ID("event answered")})
+	operation("unanswered", 4*time.Minute, compute.OperationRow{
+		Kind: "delete", Step: "claim", Back: true, Worker: "unanswered", Lease: now.Add(hour),
+	})
+	operation("waiting", 5*time.Minute, compute.OperationRow{
+		Kind: "power", Step: "host", Awaits: computetest.ID("event up"),
+	})
+	operation("down", 6*time.Minute, compute.OperationRow{
+		Kind: "power", Step: "host", Awaits: computetest.ID("event down"),
+	})
+	operation("answered", 7*time.Minute, compute.OperationRow{
+		Kind: "power", Step: "host", Awaits: computetest.ID("event answered"),
+	})
 	rows = append(rows,
-		&compute.HostedRow{Server: computetest.ID("waiting"), Host: "cn1", DesiredState: compute.DesiredRunning, Event: computetest.ID("event up")},
-		&compute.HostedRow{Server: computetest.ID("down"), Host: "cn2", DesiredState: compute.DesiredRunning, Event: computetest.ID("event down")})
+		&compute.HostedRow{
+			Server: computetest.ID("waiting"), Host: "cn1", DesiredState: compute.DesiredRunning,
+			Event: computetest.ID("event up"),
+		},
+		&compute.HostedRow{
+			Server: computetest.ID("down"), Host: "cn2", DesiredState: compute.DesiredRunning,
+			Event: computetest.ID("event down"),
+		})
 	computetest.Add(t, s.store, rows...)
 
 	list := func(query string) (all []listedOperation, more bool) {
@@ -89,11 +108,23 @@ func TestOperationsAreListed(t *testing.T) {
 	}
 	want := []listedOperation{
 		{Server: "answered", Kind: "power", Step: "host", Direction: "forward", State: "ready"},
-		{Server: "down", Kind: "power", Step: "host", Direction: "forward", State: "waiting", Awaits: &host{"compute_start_instance", "cn2", false}},
-		{Server: "waiting", Kind: "power", Step: "host", Direction: "forward", State: "waiting", Awaits: &host{"compute_start_instance", "cn1", true}},
+		{
+			Server: "down", Kind: "power", Step: "host", Direction: "forward", State: "waiting",
+			Awaits: &host{"compute_start_instance", "cn2", false},
+		},
+		{
+			Server: "waiting", Kind: "power", Step: "host", Direction: "forward", State: "waiting",
+			Awaits: &host{"compute_start_instance", "cn1", true},
+		},
 		{Server: "unanswered", Kind: "delete", Step: "claim", Direction: "back", State: "delayed", Until: now.Add(hour)},
-		{Server: "delayed", Kind: "live", Step: "claim", Direction: "back", State: "delayed", Until: now.Add(hour), Cause: "placement: connection refused"},
-		{Server: "running", Kind: "boot", Step: "ports", Direction: "forward", State: "running", Until: now.Add(hour), Worker: running},
+		{
+			Server: "delayed", Kind: "live", Step: "claim", Direction: "back", State: "delayed", Until: now.Add(hour),
+			Cause: "placement: connection refused",
+		},
+		{
+			Server: "running", Kind: "boot", Step: "ports", Direction: "forward", State: "running", Until: now.Add(hour),
+			Worker: running,
+		},
 		{Server: "ready", Kind: "boot", Step: "bind", Direction: "forward", State: "ready"},
 	}
 	for i := range want {
@@ -126,8 +157,10 @@ func TestOperationsAreListed(t *testing.T) {
 		{"admin", "?limit=-1", http.StatusBadRequest},
 		{"admin", "?min_age=x", http.StatusBadRequest},
 	} {
-		if status, answer := s.say(t, said{refused.who, "GET", "/berth/v1/operations" + refused.query, "", ""}); status != refused.status {
-			t.Errorf("GET /berth/v1/operations%s of %s is answered %d %s, want %d", refused.query, refused.who, status, answer, refused.status)
+		if status, answer := s.say(t, said{refused.who, "GET", "/berth/v1/operations" +
+			refused.query, "", ""}); status != refused.status {
+			t.Errorf("GET /berth/v1/operations%s of %s is answered %d %s, want %d", refused.query, refused.who, status, answer,
+				refused.status)
 		}
 	}
 }

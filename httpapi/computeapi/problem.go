@@ -12,14 +12,17 @@ import (
 // faultNames are the keys of errors by status; any other is computeFault.
 var faultNames = map[int]string{
 	http.StatusBadRequest: "badRequest", http.StatusUnauthorized: "unauthorized", http.StatusForbidden: "forbidden",
-	http.StatusNotFound: "itemNotFound", http.StatusMethodNotAllowed: "badMethod", http.StatusConflict: "conflictingRequest",
+	http.StatusNotFound: "itemNotFound", http.StatusMethodNotAllowed: "badMethod",
+	http.StatusConflict:              "conflictingRequest",
 	http.StatusRequestEntityTooLarge: "overLimit", http.StatusUnsupportedMediaType: "badMediaType",
-	http.StatusTooManyRequests: "overLimit", http.StatusNotImplemented: "notImplemented", http.StatusServiceUnavailable: "serviceUnavailable",
+	http.StatusTooManyRequests: "overLimit", http.StatusNotImplemented: "notImplemented",
+	http.StatusServiceUnavailable: "serviceUnavailable",
 }
 
 // statusTexts are the messages of statuses without a message of their own.
 var statusTexts = map[int]string{
-	http.StatusBadRequest:          "The server could not comply with the request since it is either malformed or otherwise incorrect.",
+	http.StatusBadRequest: "The server could not comply with the request since it is either malformed or " +
+		"otherwise incorrect.",
 	http.StatusForbidden:           "Access was denied to this resource.",
 	http.StatusNotFound:            "The resource could not be found.",
 	http.StatusInternalServerError: "Unexpected API Error. The log of the service says what happened.",
@@ -36,5 +39,6 @@ func Problem(p httpapi.Problem) (media string, body []byte) {
 		text = statusTexts[p.Status]
 	}
 	text = pyjson.CutMiddle(text, wire.MaxMessage)
-	return "application/json; charset=UTF-8", httpapi.JSONText(wire.Single(name, view.Object{view.Int("code", p.Status), view.Text("message", text)}).Write)
+	answer := wire.Single(name, view.Object{view.Int("code", p.Status), view.Text("message", text)})
+	return "application/json; charset=UTF-8", httpapi.JSONText(answer.Write)
 }

@@ -26,7 +26,10 @@ func newRecentSide(t *testing.T) *side {
 	s.Heartbeat(t, neutron.Agent{Host: "cn1"})
 	for _, r := range []said{
 		{"admin", "POST", "/v2.1/flavors", "", `{"flavor": {"name": "c1", "id": "c1", "ram": 256, "vcpus": 1, "disk": 1}}`},
-		{"admin", "POST", "/v2.1/flavors", "", `{"flavor": {"name": "m2.big", "id": "m2", "ram": 512, "vcpus": 1, "disk": 1}}`},
+		{
+			"admin", "POST", "/v2.1/flavors", "",
+			`{"flavor": {"name": "m2.big", "id": "m2", "ram": 512, "vcpus": 1, "disk": 1}}`,
+		},
 		{"admin", "POST", "/v2.1/os-aggregates", "", `{"aggregate": {"name": "g", "availability_zone": "a"}}`},
 		{"admin", "POST", "/v2.1/os-aggregates/1/action", "", `{"add_host": {"host": "cn1"}}`},
 	} {
@@ -40,7 +43,8 @@ func newRecentSide(t *testing.T) *side {
 	s.change(t, func(row *compute.ServerRow) {
 		row.Zone = "a"
 		row.Hints = []byte(`{"same_host": ["x"], "anything": "y"}`)
-		row.ImageMeta = []byte(`{"ID": "i", "Properties": {"hw_disk_bus": "scsi", "trait:CUSTOM_GOLD": "required", "os_type": "linux"}}`)
+		row.ImageMeta = []byte(`{"ID": "i", "Properties": {"hw_disk_bus": "scsi", "trait:CUSTOM_GOLD": "required", ` +
+			`"os_type": "linux"}}`)
 	})
 	return s
 }
@@ -50,7 +54,8 @@ func (s *side) change(t *testing.T, fn func(*compute.ServerRow)) {
 	t.Helper()
 	row := computetest.Read[compute.ServerRow](t, s.store)[0]
 	fn(&row)
-	if err := s.store.Update(t.Context(), row.UpdatedAt, func(w compute.Writer) error { return w.Replace(&row) }); err != nil {
+	err := s.store.Update(t.Context(), row.UpdatedAt, func(w compute.Writer) error { return w.Replace(&row) })
+	if err != nil {
 		t.Fatal(err)
 	}
 }
@@ -100,20 +105,26 @@ func TestRecentVersionsShowMore(t *testing.T) {
 		} {
 			got := s.shown(t, r, "pinned_availability_zone", "image", "scheduler_hints")
 			shown, _ := got["image"].(map[string]any)
-			if diff := cmp.Diff([]any{tc.zone, tc.image, tc.hints}, []any{got["pinned_availability_zone"], shown["properties"], got["scheduler_hints"]}); diff != "" {
+			if diff := cmp.Diff([]any{tc.zone, tc.image, tc.hints}, []any{
+				got["pinned_availability_zone"], shown["properties"], got["scheduler_hints"],
+			}); diff != "" {
 				t.Errorf("%s with %s (-want +got):\n%s", r.method, tc.version, diff)
 			}
 		}
 		_, list := s.say(t, said{"member", "GET", "/v2.1/servers/detail", tc.version, ""})
-		for part, want := range map[string]any{`"pinned_availability_zone"`: tc.zone, `"hw_disk_bus"`: tc.image, `"scheduler_hints"`: tc.hints} {
+		for part, want := range map[string]any{
+			`"pinned_availability_zone"`: tc.zone, `"hw_disk_bus"`: tc.image, `"scheduler_hints"`: tc.hints,
+		} {
 			if strings.Contains(list, part) != (want != nil) {
 				t.Errorf("the list with %s has %s: %v", tc.version, part, want == nil)
 			}
 		}
 	}
 	s.change(t, func(row *compute.ServerRow) { row.Zone, row.Hints, row.ImageMeta = "", nil, nil })
-	got := s.shown(t, said{"member", "GET", serverPath, "compute 2.104", ""}, "pinned_availability_zone", "scheduler_hints")
-	if diff := cmp.Diff(map[string]any{"pinned_availability_zone": nil, "scheduler_hints": map[string]any{}}, got); diff != "" {
+	got := s.shown(t, said{"member", "GET", serverPath, "compute 2.104", ""}, "pinned_availability_zone",
+		"scheduler_hints")
+	diff := cmp.Diff(map[string]any{"pinned_availability_zone": nil, "scheduler_hints": map[string]any{}}, got)
+	if diff != "" {
 		t.Errorf("a server without them (-want +got):\n%s", diff)
 	}
 }
@@ -122,7 +133,8 @@ func TestRecentVersionsShowMore(t *testing.T) {
 func TestHostnameHasDomain(t *testing.T) {
 	s := newRecentSide(t)
 	const change = `{"server": {"hostname": "vm0.example.org"}}`
-	if status, answer := s.say(t, said{"member", "PUT", serverPath, "compute 2.93", change}); status != http.StatusBadRequest {
+	status, answer := s.say(t, said{"member", "PUT", serverPath, "compute 2.93", change})
+	if status != http.StatusBadRequest {
 		t.Errorf("with 2.93: %d %s", status, answer)
 	}
 	got := s.shown(t, said{"member", "PUT", serverPath, "compute 2.94", change}, "OS-EXT-SRV-ATTR:hostname")
@@ -135,7 +147,9 @@ func TestHostnameHasDomain(t *testing.T) {
 func TestServersAreUnpinned(t *testing.T) {
 	s := newRecentSide(t)
 	pin := func(zone string) (status int, answer string) {
-		return s.say(t, said{"member", "PUT", serverPath, "compute 2.104", `{"server": {"pinned_availability_zone": ` + zone + `}}`})
+		return s.say(t, said{
+			"member", "PUT", serverPath, "compute 2.104", `{"server": {"pinned_availability_zone": ` + zone + `}}`,
+		})
 	}
 	for _, step := range []struct {
 		zone   string
@@ -154,7 +168,9 @@ func TestServersAreUnpinned(t *testing.T) {
 			t.Errorf("pinned to %s: %d %s, want %d %s", step.zone, status, answer, step.status, step.text)
 		}
 	}
-	if status, answer := s.say(t, said{"member", "PUT", serverPath, "compute 2.103", `{"server": {"pinned_availability_zone": null}}`}); status != http.StatusBadRequest {
+	if status, answer := s.say(t, said{
+		"member", "PUT", serverPath, "compute 2.103", `{"server": {"pinned_availability_zone": null}}`,
+	}); status != http.StatusBadRequest {
 		t.Errorf("with 2.103: %d %s", status, answer)
 	}
 }
@@ -177,12 +193,19 @@ func TestFlavorsByName(t *testing.T) {
 		{"compute 2.102", "GET", "/v2.1/flavors?name=%5B", "", 400, "Invalid name filter", "flavors"},
 		{"compute 2.101", "GET", "/v2.1/flavors?sort_key=rxtx_factor", "", 200, "c1", "nothing"},
 		{"compute 2.102", "GET", "/v2.1/flavors?sort_key=rxtx_factor", "", 400, "sort_key", "nothing"},
-		{"compute 2.102", "POST", "/v2.1/flavors", `{"flavor": {"name": "x", "ram": 1, "vcpus": 1, "disk": 0, "rxtx_factor": 1}}`, 400, "rxtx_factor", "nothing"},
-		{"compute 2.102", "POST", "/v2.1/flavors", `{"flavor": {"name": "x", "ram": 1, "vcpus": 1, "disk": 0}}`, 200, `"x"`, "rxtx_factor"},
+		{
+			"compute 2.102", "POST", "/v2.1/flavors",
+			`{"flavor": {"name": "x", "ram": 1, "vcpus": 1, "disk": 0, "rxtx_factor": 1}}`, 400, "rxtx_factor", "nothing",
+		},
+		{
+			"compute 2.102", "POST", "/v2.1/flavors", `{"flavor": {"name": "x", "ram": 1, "vcpus": 1, "disk": 0}}`, 200, `"x"`,
+			"rxtx_factor",
+		},
 	} {
 		status, answer := s.say(t, said{"admin", tc.method, tc.path, tc.version, tc.body})
 		if status != tc.status || !strings.Contains(answer, tc.has) || strings.Contains(answer, tc.hasNot) {
-			t.Errorf("%s %s %s: %d %s, want %d with %q and without %q", tc.version, tc.method, tc.path, status, answer, tc.status, tc.has, tc.hasNot)
+			t.Errorf("%s %s %s: %d %s, want %d with %q and without %q", tc.version, tc.method, tc.path, status, answer,
+				tc.status, tc.has, tc.hasNot)
 		}
 	}
 }
@@ -197,7 +220,9 @@ func TestQueriesHaveNoUnknownParameters(t *testing.T) {
 			continue
 		}
 		queries++
-		status, answer := s.say(t, said{"admin", "GET", "/v2.1/" + pathName.ReplaceAllString(path, someID) + "?unknown=1", "compute 2.102", ""})
+		status, answer := s.say(t, said{
+			"admin", "GET", "/v2.1/" + pathName.ReplaceAllString(path, someID) + "?unknown=1", "compute 2.102", "",
+		})
 		if status != http.StatusBadRequest || !strings.Contains(answer, "unknown") {
 			t.Errorf("%s: %d %s", r.Pattern, status, fmt.Sprintf("%.200s", answer))
 		}

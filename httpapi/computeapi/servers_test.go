@@ -151,7 +151,8 @@ func (s *side) makeServer(t testing.TB, a neutron.Agent) {
 		}
 	}
 	created := &compute.ActionRow{
-		ID: computetest.ID(a.Host), Server: g.ID, Action: "create", Request: "req-" + string(computetest.ID(a.Host+" action")),
+		ID: computetest.ID(a.Host), Server: g.ID, Action: "create",
+		Request: "req-" + string(computetest.ID(a.Host+" action")),
 		Project: demo, User: g.User, StartedAt: now, UpdatedAt: now,
 	}
 	computetest.Add(t, s.store, row, created, &compute.EventRow{
@@ -159,7 +160,9 @@ func (s *side) makeServer(t testing.TB, a neutron.Agent) {
 		StartedAt: now, FinishedAt: now, Result: "Success",
 	})
 	if g.Host != "" {
-		computetest.Add(t, s.store, &compute.HostedRow{Server: g.ID, Host: g.Host, DesiredState: compute.DesiredRunning, CreatedAt: now})
+		computetest.Add(t, s.store, &compute.HostedRow{
+			Server: g.ID, Host: g.Host, DesiredState: compute.DesiredRunning, CreatedAt: now,
+		})
 	}
 	if p := g.Port; p != nil {
 		seen, err := json.Marshal(compute.Port{
@@ -188,8 +191,9 @@ func (s *side) makeMigration(t testing.TB, a neutron.Agent) {
 	}
 	computetest.Add(t, s.store, &compute.MigrationRow{
 		ID: compute.ID(a.Host), Number: int64(1 + len(computetest.Read[compute.MigrationRow](t, s.store))), Server: g.Server,
-		Project: nova.Projects()["demo"], User: g.User, Type: g.Type, Status: g.Status, Source: g.Source, SourceNode: g.Source,
-		Dest: g.Dest, DestNode: g.Dest, OldFlavor: g.Flavor, NewFlavor: g.Flavor, CreatedAt: time.Now().UTC(),
+		Project: nova.Projects()["demo"], User: g.User, Type: g.Type, Status: g.Status, Source: g.Source,
+		SourceNode: g.Source,
+		Dest:       g.Dest, DestNode: g.Dest, OldFlavor: g.Flavor, NewFlavor: g.Flavor, CreatedAt: time.Now().UTC(),
 	})
 }
 
@@ -212,9 +216,14 @@ func TestInterfacesComeAndGo(t *testing.T) {
 	s.options = computetest.Options{Network: somePorts()}
 	s.Reset(t)
 	s.Heartbeat(t, neutron.Agent{Host: "cn1"})
-	s.say(t, said{"admin", "POST", "/v2.1/flavors", "", `{"flavor": {"name": "c1", "id": "c1", "ram": 256, "vcpus": 1, "disk": 1}}`})
+	s.say(t, said{
+		"admin", "POST", "/v2.1/flavors", "", `{"flavor": {"name": "c1", "id": "c1", "ram": 256, "vcpus": 1, "disk": 1}}`,
+	})
 	const vm = "33333333-0000-4000-8000-000000000001"
-	s.makeServer(t, neutron.Agent{Kind: nova.Server, Host: "vm0", Configurations: map[string]any{"id": vm, "flavor": "c1", "image": image, "host": "cn1"}})
+	s.makeServer(t, neutron.Agent{
+		Kind: nova.Server, Host: "vm0",
+		Configurations: map[string]any{"id": vm, "flavor": "c1", "image": image, "host": "cn1"},
+	})
 	over := make(chan struct{})
 	var host sync.WaitGroup
 	host.Go(func() { s.plugs("cn1", over) })
@@ -224,7 +233,8 @@ func TestInterfacesComeAndGo(t *testing.T) {
 	})
 	close(over)
 	host.Wait()
-	const want = `"port_state": "ACTIVE", "fixed_ips": [{"subnet_id": "66666666-0000-4000-8000-000000000001", "ip_address": "10.0.4.2"}], "tag": "nic1"`
+	const want = `"port_state": "ACTIVE", "fixed_ips": [{"subnet_id": "66666666-0000-4000-8000-000000000001", ` +
+		`"ip_address": "10.0.4.2"}], "tag": "nic1"`
 	if status != http.StatusOK || !strings.Contains(answer, want) {
 		t.Errorf("the attachment is answered %d %s, want %s in it", status, answer, want)
 	}
@@ -264,7 +274,10 @@ func TestSpecsThatNothingHonours(t *testing.T) {
 	s := newSide(t)
 	s.options = computetest.Options{Images: images{
 		plain: {Image: extraspecs.Image{ID: plain, Name: "plain"}, Status: "active"},
-		numa:  {Image: extraspecs.Image{ID: numa, Name: "numa", Properties: map[string]string{"hw_numa_nodes": "2"}}, Status: "active"},
+		numa: {
+			Image:  extraspecs.Image{ID: numa, Name: "numa", Properties: map[string]string{"hw_numa_nodes": "2"}},
+			Status: "active",
+		},
 	}}
 	s.Reset(t)
 	for _, c := range []struct {
@@ -273,14 +286,21 @@ func TestSpecsThatNothingHonours(t *testing.T) {
 		text         string
 	}{
 		{`{"hw:cpu_policy": "dedicated"}`, plain, 202, ""},
-		{`{"pci_passthrough:alias": "gpu:1"}`, plain, 400, "pci_passthrough:alias=gpu:1, which nothing here honours: servers get PCI devices as ports only."},
+		{
+			`{"pci_passthrough:alias": "gpu:1"}`, plain, 400,
+			"pci_passthrough:alias=gpu:1, which nothing here honours: servers get PCI devices as ports only.",
+		},
 		{`{"hw:numa_nodes": "2"}`, plain, 400, "hw:numa_nodes=2, which nothing here honours"},
 		{`{"hw:mem_page_size": "large"}`, plain, 400, "hw:mem_page_size=large, which nothing here honours"},
 		{`{}`, numa, 400, "Image numa has the property hw_numa_nodes=2, which nothing here honours"},
 	} {
 		s.say(t, said{"admin", "DELETE", "/v2.1/flavors/c1", "", ""})
-		s.say(t, said{"admin", "POST", "/v2.1/flavors", "", `{"flavor": {"name": "c1", "id": "c1", "ram": 256, "vcpus": 1, "disk": 1}}`})
-		if status, answer := s.say(t, said{"admin", "POST", "/v2.1/flavors/c1/os-extra_specs", "", `{"extra_specs": ` + c.specs + `}`}); status != http.StatusOK {
+		s.say(t, said{
+			"admin", "POST", "/v2.1/flavors", "", `{"flavor": {"name": "c1", "id": "c1", "ram": 256, "vcpus": 1, "disk": 1}}`,
+		})
+		if status, answer := s.say(t, said{
+			"admin", "POST", "/v2.1/flavors/c1/os-extra_specs", "", `{"extra_specs": ` + c.specs + `}`,
+		}); status != http.StatusOK {
 			t.Errorf("a flavor with %s: %d %s", c.specs, status, answer)
 		}
 		status, answer := s.say(t, said{
@@ -296,16 +316,22 @@ func TestSpecsThatNothingHonours(t *testing.T) {
 // Servers have no volumes, files or certificates, which Nova's may have.
 func TestNoVolumes(t *testing.T) {
 	s := newSide(t)
-	s.options = computetest.Options{Images: images{image: {Image: extraspecs.Image{ID: string(image), Name: "plain"}, Status: "active"}}}
+	s.options = computetest.Options{
+		Images: images{image: {Image: extraspecs.Image{ID: string(image), Name: "plain"}, Status: "active"}},
+	}
 	s.Reset(t)
-	s.say(t, said{"admin", "POST", "/v2.1/flavors", "", `{"flavor": {"name": "c1", "id": "c1", "ram": 256, "vcpus": 1, "disk": 1}}`})
+	s.say(t, said{
+		"admin", "POST", "/v2.1/flavors", "", `{"flavor": {"name": "c1", "id": "c1", "ram": 256, "vcpus": 1, "disk": 1}}`,
+	})
 	for more, want := range map[string]string{
-		`"block_device_mapping_v2": [{"source_type": "volume", "destination_type": "volume", "uuid": "v"}]`: "Block Device Mapping is Invalid: servers have no volumes here.",
+		`"block_device_mapping_v2": [{"source_type": "volume", "destination_type": "volume", "uuid": "v"}]`: "Block Device " +
+			"Mapping is Invalid: servers have no volumes here.",
 		`"trusted_image_certificates": ["c"]`: "Signatures of images are not checked here.",
 	} {
 		status, answer := s.say(t, said{
 			"member", "POST", "/v2.1/servers", "compute 2.72",
-			`{"server": {"name": "vm", "imageRef": "` + string(image) + `", "flavorRef": "c1", "networks": "none", ` + more + `}}`,
+			`{"server": {"name": "vm", "imageRef": "` + string(image) + `", "flavorRef": "c1", "networks": "none", ` + more +
+				`}}`,
 		})
 		if status != http.StatusBadRequest || !strings.Contains(answer, want) {
 			t.Errorf("a server with %s: %d %s, want 400 %s", more, status, answer, want)
@@ -317,10 +343,17 @@ func TestNoVolumes(t *testing.T) {
 func TestRequestsForServersAreBounded(t *testing.T) {
 	const plain = "11111111-0000-4000-8000-000000000001"
 	s := newSide(t)
-	s.options = computetest.Options{Images: images{plain: {Image: extraspecs.Image{ID: plain, Name: "plain"}, Status: "active"}}}
+	s.options = computetest.Options{
+		Images: images{plain: {Image: extraspecs.Image{ID: plain, Name: "plain"}, Status: "active"}},
+	}
 	s.Reset(t)
-	s.say(t, said{"admin", "POST", "/v2.1/flavors", "", `{"flavor": {"name": "c1", "id": "c1", "ram": 256, "vcpus": 1, "disk": 1}}`})
-	s.say(t, said{"admin", "PUT", "/v2.1/os-quota-sets/" + nova.Projects()["demo"], "", `{"quota_set": {"instances": -1, "cores": -1, "ram": -1}}`})
+	s.say(t, said{
+		"admin", "POST", "/v2.1/flavors", "", `{"flavor": {"name": "c1", "id": "c1", "ram": 256, "vcpus": 1, "disk": 1}}`,
+	})
+	s.say(t, said{
+		"admin", "PUT", "/v2.1/os-quota-sets/" + nova.Projects()["demo"], "",
+		`{"quota_set": {"instances": -1, "cores": -1, "ram": -1}}`,
+	})
 	some := func(n int, form string) string {
 		all := make([]string, n)
 		for i := range all {
@@ -345,22 +378,33 @@ func TestRequestsForServersAreBounded(t *testing.T) {
 			"member", "/v2.1/servers", server(`, "networks": "none", "min_count": 1001, "max_count": 2147483647`, ""),
 			400, "min_count must be at most 1000, which is how many servers a request can make",
 		},
-		"129 networks":   {"member", "/v2.1/servers", server(`, "networks": `+some(129, network), ""), 400, "a request can have at most 128 networks, not 129"},
-		"20000 networks": {"member", "/v2.1/servers", server(`, "networks": `+some(20000, network), ""), 400, "a request can have at most 128 networks, not 20000"},
+		"129 networks": {
+			"member", "/v2.1/servers", server(`, "networks": `+some(129, network), ""), 400,
+			"a request can have at most 128 networks, not 129",
+		},
+		"20000 networks": {
+			"member", "/v2.1/servers", server(`, "networks": `+some(20000, network), ""), 400,
+			"a request can have at most 128 networks, not 20000",
+		},
 		"129 security groups": {
 			"member", "/v2.1/servers", server(`, "networks": "none", "security_groups": `+some(129, group), ""),
 			400, "a request can have at most 128 security groups, not 129",
 		},
 		"64 KiB of hints and more": {
-			"member", "/v2.1/servers", server(`, "networks": "none"`, `, "os:scheduler_hints": {"a": "`+strings.Repeat("x", 64<<10)+`"}`),
+			"member", "/v2.1/servers",
+			server(`, "networks": "none"`, `, "os:scheduler_hints": {"a": "`+strings.Repeat("x", 64<<10)+`"}`),
 			400, "a request can have at most 65536 bytes of scheduler hints",
 		},
-		"4097 events": {"admin", "/v2.1/os-server-external-events", `{"events": ` + some(4097, event) + `}`, 400, "is too long"},
+		"4097 events": {
+			"admin", "/v2.1/os-server-external-events", `{"events": ` + some(4097, event) + `}`, 400, "is too long",
+		},
 		"as many servers as there may be": {
-			"member", "/v2.1/servers", server(`, "networks": "none", "min_count": 1000, "max_count": 2147483647`, ""), 202, `"id"`,
+			"member", "/v2.1/servers", server(`, "networks": "none", "min_count": 1000, "max_count": 2147483647`, ""), 202,
+			`"id"`,
 		},
 	} {
-		if status, answer := s.say(t, said{c.who, "POST", c.path, "compute 2.72", c.body}); status != c.want || !strings.Contains(answer, c.text) {
+		if status, answer := s.say(t, said{c.who, "POST", c.path, "compute 2.72", c.body}); status != c.want ||
+			!strings.Contains(answer, c.text) {
 			t.Errorf("%s: %d %.300s, want %d %s", what, status, answer, c.want, c.text)
 		}
 	}
@@ -382,10 +426,14 @@ func TestAddressesAreCanonical(t *testing.T) {
 	if err := json.Unmarshal([]byte(answer), &made); err != nil || status != http.StatusAccepted {
 		t.Fatalf("%d %s", status, answer)
 	}
-	if _, answer := s.say(t, said{"member", "GET", "/v2.1/servers/" + made.Server.ID, "", ""}); !strings.Contains(answer, `"accessIPv4": "192.0.2.1", "accessIPv6": "2001:db8::a"`) {
+	if _, answer := s.say(t, said{"member", "GET", "/v2.1/servers/" +
+		made.Server.ID, "", ""}); !strings.Contains(answer, `"accessIPv4": "192.0.2.1", "accessIPv6": "2001:db8::a"`) {
 		t.Errorf("a new server is shown as %s", answer)
 	}
-	if _, answer := s.say(t, said{"member", "PUT", ownServer, "", `{"server": {"accessIPv6": "FE80:0::1"}}`}); !strings.Contains(answer, `"accessIPv6": "fe80::1"`) {
+	if _, answer := s.say(t, said{
+		"member", "PUT", ownServer, "", `{"server": {"accessIPv6": "FE80:0::1"}}`,
+	}); !strings.Contains(
+		answer, `"accessIPv6": "fe80::1"`) {
 		t.Errorf("a changed server is shown as %s", answer)
 	}
 	network := "55555555-0000-4000-8000-000000000001"

@@ -47,14 +47,21 @@ func TestComputeOrder(t *testing.T) {
 		{"GET /a", 204, "", "2.1"},
 		{"GET /a [OpenStack-API-Version: compute 2.7]", 204, "", "2.7"},
 		{"GET /a [X-OpenStack-Nova-API-Version: 2.8]", 204, "", "2.8"},
-		{"GET /a [OpenStack-API-Version: compute x]", 400, "400 API Version String x is of invalid format. Must be of format MajorNum.MinorNum.", ""},
-		{"GET /a [OpenStack-API-Version: compute 2.999]", 406, "406 Version 2.999 is not supported by the API. Minimum is 2.1 and maximum is 2.104.", "2.999"},
+		{
+			"GET /a [OpenStack-API-Version: compute x]", 400,
+			"400 API Version String x is of invalid format. Must be of format MajorNum.MinorNum.", "",
+		},
+		{
+			"GET /a [OpenStack-API-Version: compute 2.999]", 406,
+			"406 Version 2.999 is not supported by the API. Minimum is 2.1 and maximum is 2.104.", "2.999",
+		},
 		{"GET / [OpenStack-API-Version: compute 2.99]", 204, "", ""},
 		{"GET /b [OpenStack-API-Version: compute x]", 404, "404 Not Found\n\nThe resource could not be found.\n\n   ", ""},
 		{"DELETE /a", 404, "404 Not Found\n\nThe resource could not be found.\n\n   ", ""},
 		{
 			"GET /b [Accept: application/json]", 404,
-			`{"message": "The resource could not be found.<br /><br />\n\n\n", "code": "404 Not Found", "title": "Not Found"}`, "",
+			`{"message": "The resource could not be found.<br /><br />\n\n\n", "code": "404 Not Found", "title": "Not Found"}`,
+			"",
 		},
 		{"PUT /a", 404, "404 ", "2.1"},
 		{"PUT /a [OpenStack-API-Version: compute 2.55]", 404, "404 gone", "2.55"},
@@ -83,7 +90,8 @@ func TestComputeOrder(t *testing.T) {
 		if id := h.Get(httpapi.RequestIDHeader); id == "" || h.Get("X-Compute-Request-Id") != id {
 			t.Errorf("%s: the request is %q and %q", c.request, id, h.Get("X-Compute-Request-Id"))
 		}
-		if h.Get("OpenStack-API-Version") != version || h.Get("X-OpenStack-Nova-API-Version") != legacy || !cmp.Equal(h["Vary"], vary) {
+		if h.Get("OpenStack-API-Version") != version || h.Get("X-OpenStack-Nova-API-Version") != legacy ||
+			!cmp.Equal(h["Vary"], vary) {
 			t.Errorf("%s: headers are %v, want version %q", c.request, h, c.version)
 		}
 	}

@@ -32,7 +32,9 @@ func unavailables(t *testing.T) map[string]client.Access {
 	t.Cleanup(broken.Close)
 	t.Cleanup(other.Close)
 	all := map[string]client.Access{}
-	for name, url := range map[string]string{"Refuses": "http://127.0.0.1:1", "Broken": broken.URL, "AnotherProgram": other.URL} {
+	for name, url := range map[string]string{
+		"Refuses": "http://127.0.0.1:1", "Broken": broken.URL, "AnotherProgram": other.URL,
+	} {
 		a, err := client.Fixed(url, client.NoAuth)
 		if err != nil {
 			t.Fatal(err)
@@ -41,7 +43,8 @@ func unavailables(t *testing.T) map[string]client.Access {
 	}
 	s, err := keystone.NewSession(keystone.Options{
 		Credentials: keystone.Credentials{Type: keystone.Password, Auth: keystone.Auth{
-			AuthURL: "http://127.0.0.1:1", Username: "nova", Password: "secret", UserDomainID: "default", ProjectName: "service", ProjectDomainID: "default",
+			AuthURL: "http://127.0.0.1:1", Username: "nova", Password: "secret", UserDomainID: "default", ProjectName: "service",
+			ProjectDomainID: "default",
 		}},
 		Timeout: time.Second,
 	}, keystone.Target{Type: "network", Interfaces: []string{"internal"}})
@@ -56,10 +59,18 @@ func unavailables(t *testing.T) map[string]client.Access {
 // A caller reads of an unavailable service no more than its name, on whatever route.
 func TestUnavailableServicesAreOnlyNamed(t *testing.T) {
 	rows := append(accesses(),
-		access{route: "POST /v2.1/servers", path: "/v2.1/servers", body: `{"server": {"name": "n", "imageRef": "` + string(image) +
-			`", "flavorRef": "c1", "networks": [{"uuid": "55555555-0000-4000-8000-000000000001"}]}}`},
-		access{route: "POST /v2.1/servers/{server}/os-interface", path: ownServer + "/os-interface", body: `{"interfaceAttachment": {"net_id": "55555555-0000-4000-8000-000000000001"}}`},
-		access{route: "POST /v2.1/servers/{server}/os-interface", path: ownServer + "/os-interface", body: `{"interfaceAttachment": {}}`},
+		access{
+			route: "POST /v2.1/servers", path: "/v2.1/servers", body: `{"server": {"name": "n", "imageRef": "` + string(image) +
+				`", "flavorRef": "c1", "networks": [{"uuid": "55555555-0000-4000-8000-000000000001"}]}}`,
+		},
+		access{
+			route: "POST /v2.1/servers/{server}/os-interface", path: ownServer + "/os-interface",
+			body: `{"interfaceAttachment": {"net_id": "55555555-0000-4000-8000-000000000001"}}`,
+		},
+		access{
+			route: "POST /v2.1/servers/{server}/os-interface", path: ownServer + "/os-interface",
+			body: `{"interfaceAttachment": {}}`,
+		},
 		access{route: "GET /v2.1/servers/{server}/os-interface/{port}", path: ownServer + "/os-interface/" + string(used)},
 	)
 	for way, to := range unavailables(t) {
@@ -105,7 +116,10 @@ func TestServersBelongToProjects(t *testing.T) {
 		return identity.Caller{UserID: "u", Roles: []string{"admin", "member", "reader"}}, nil
 	})
 	s.handler.Store(&h)
-	status, answer := s.say(t, said{"nobody", "POST", "/v2.1/servers", "compute 2.72", `{"server": {"name": "n", "imageRef": "` + string(image) + `", "flavorRef": "c1", "networks": "auto"}}`})
+	status, answer := s.say(t, said{
+		"nobody", "POST", "/v2.1/servers", "compute 2.72",
+		`{"server": {"name": "n", "imageRef": "` + string(image) + `", "flavorRef": "c1", "networks": "auto"}}`,
+	})
 	if status != http.StatusBadRequest || !strings.Contains(answer, "project") {
 		t.Errorf("a server without a project: %d %s", status, answer)
 	}

@@ -19,7 +19,9 @@ func versionRoutes() []httpapi.Route {
 
 // getVersions lists the versions.
 func getVersions(w http.ResponseWriter, r *http.Request) error {
-	versions := []view.Object{append(versionView(), wire.LinkList("links", wire.Link("self", httpapi.AbsoluteURL(r, wire.Prefix+"/"))))}
+	versions := []view.Object{
+		append(versionView(), wire.LinkList("links", wire.Link("self", httpapi.AbsoluteURL(r, wire.Prefix+"/")))),
+	}
 	answer := view.Object{view.List("versions", versions, func(o view.Object) view.Object { return o })}
 	return httpapi.Respond(w, http.StatusOK, answer.Write)
 }
@@ -33,7 +35,8 @@ func getVersion(w http.ResponseWriter, r *http.Request) error {
 		view.Text("base", "application/json"), view.Text("type", "application/vnd.openstack.compute+json;version=2.1"),
 	}
 	answer := wire.Single("version", append(versionView(),
-		wire.LinkList("links", wire.Link("self", httpapi.AbsoluteURL(r, wire.Prefix+"/")), documents), wire.LinkList("media-types", media)))
+		wire.LinkList("links", wire.Link("self", httpapi.AbsoluteURL(r, wire.Prefix+"/")), documents),
+		wire.LinkList("media-types", media)))
 	return httpapi.Respond(w, http.StatusOK, answer.Write)
 }
 
