@@ -260,7 +260,8 @@ func flavorDetail(q *wire.Request, f compute.FlavorRow) view.Object {
 		swap = view.Text("swap", "")
 	}
 	return append(flavorView(q, f), view.Int("ram", f.MemoryMB), view.Int("disk", f.RootGB), swap,
-		view.Int("OS-FLV-EXT-DATA:ephemeral", f.EphemeralGB), view.Int("vcpus", f.VCPUs), view.Bool("os-flavor-access:is_public", f.Public)).
+		view.Int("OS-FLV-EXT-DATA:ephemeral", f.EphemeralGB), view.Int("vcpus", f.VCPUs),
+		view.Bool("os-flavor-access:is_public", f.Public)).
 		If(q.Minor < 102, view.Bool("OS-FLV-DISABLED:disabled", f.Disabled), view.Float("rxtx_factor", f.RxTx)).
 		If(q.Minor >= 61 && q.May("os-flavor-extra-specs:index", wire.OwnTarget), view.TextMap("extra_specs", f.Specs))
 }

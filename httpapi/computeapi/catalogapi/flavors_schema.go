@@ -24,7 +24,8 @@ const (
 	factorPart = `"rxtx_factor": {"type": ["number", "string"], "pattern": "^[0-9]+(\\.[0-9]+)?$", "minimum": 0, "exclusiveMinimum": true,
 			"maximum": 3.40282e+38}, `
 
-	descriptionPart = `"description": {"type": ["string", "null"], "minLength": 0, "maxLength": 65535, "pattern": "` + wire.PrintablePattern + `"}`
+	descriptionPart = `"description": {"type": ["string", "null"], "minLength": 0, "maxLength": 65535, "pattern": "` +
+		wire.PrintablePattern + `"}`
 
 	flavorRequired = `"name", "ram", "vcpus", "disk"`
 
@@ -37,8 +38,9 @@ const (
 var (
 	flavorCreateSchema2_1   = wire.BodySchema("flavor", wire.ObjectPart(flavorParts, flavorRequired))
 	flavorCreateSchema2_55  = wire.BodySchema("flavor", wire.ObjectPart(flavorParts+", "+descriptionPart, flavorRequired))
-	flavorCreateSchema2_102 = wire.BodySchema("flavor", wire.ObjectPart(strings.Replace(flavorParts, factorPart, "", 1)+", "+descriptionPart, flavorRequired))
-	flavorUpdateSchema2_55  = wire.BodySchema("flavor", wire.ObjectPart(descriptionPart, `"description"`))
+	flavorCreateSchema2_102 = wire.BodySchema("flavor",
+		wire.ObjectPart(strings.Replace(flavorParts, factorPart, "", 1)+", "+descriptionPart, flavorRequired))
+	flavorUpdateSchema2_55 = wire.BodySchema("flavor", wire.ObjectPart(descriptionPart, `"description"`))
 
 	addAccessSchema    = wire.BodySchema("addTenantAccess", wire.ObjectPart(projectAccessPart, `"tenant"`))
 	removeAccessSchema = wire.BodySchema("removeTenantAccess", wire.ObjectPart(projectAccessPart, `"tenant"`))
@@ -47,7 +49,8 @@ var (
 	specUpdateSchema  = wire.Draft4.MustCompile(specsPart + `, "minProperties": 1, "maxProperties": 1}`)
 
 	flavorsQuery2_1   = wire.NewQuery(false, flavorParams(flavorSorts)...)
-	flavorsQuery2_102 = wire.NewQuery(true, append(flavorParams(slices.DeleteFunc(slices.Clone(flavorSorts), isFactor)), "name", wire.Repeated(wire.StringPart))...)
+	flavorsQuery2_102 = wire.NewQuery(true, append(flavorParams(slices.DeleteFunc(slices.Clone(flavorSorts), isFactor)),
+		"name", wire.Repeated(wire.StringPart))...)
 )
 
 const sortDirPart = `{"type": "string", "enum": ["asc", "desc"]}`
@@ -62,8 +65,10 @@ func isFactor(name string) bool { return name == "rxtx_factor" }
 func flavorParams(sorts []string) []string {
 	sortPart := `{"type": "string", "enum": ["` + strings.Join(sorts, `", "`) + `"]}`
 	return []string{
-		"limit", wire.Repeated(wire.CountPart), "marker", wire.Repeated(wire.StringPart), "is_public", wire.Repeated(wire.StringPart),
-		"minRam", wire.Repeated(wire.StringPart), "minDisk", wire.Repeated(wire.StringPart), "sort_key", wire.Repeated(sortPart), "sort_dir", wire.Repeated(sortDirPart),
+		"limit", wire.Repeated(wire.CountPart), "marker", wire.Repeated(wire.StringPart),
+		"is_public", wire.Repeated(wire.StringPart),
+		"minRam", wire.Repeated(wire.StringPart), "minDisk", wire.Repeated(wire.StringPart),
+		"sort_key", wire.Repeated(sortPart), "sort_dir", wire.Repeated(sortDirPart),
 	}
 }
 

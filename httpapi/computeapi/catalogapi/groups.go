@@ -34,13 +34,16 @@ const (
 )
 
 var (
-	groupCreateSchema2_1  = wire.BodySchema("server_group", wire.ObjectPart(groupPoliciesPart(hardPolicies), `"name", "policies"`))
-	groupCreateSchema2_15 = wire.BodySchema("server_group", wire.ObjectPart(groupPoliciesPart(allPolicies), `"name", "policies"`))
+	groupCreateSchema2_1 = wire.BodySchema("server_group",
+		wire.ObjectPart(groupPoliciesPart(hardPolicies), `"name", "policies"`))
+	groupCreateSchema2_15 = wire.BodySchema("server_group",
+		wire.ObjectPart(groupPoliciesPart(allPolicies), `"name", "policies"`))
 	groupCreateSchema2_64 = wire.BodySchema("server_group", wire.ObjectPart(`"name": `+wire.NamePart+`,
 		"policy": {"type": "string", "enum": [`+allPolicies+`]},
 		"rules": `+wire.ObjectPart(`"max_server_per_host": `+wire.PositivePart, ""), `"name", "policy"`))
 
-	groupsQuery = wire.NewQuery(false, "all_projects", wire.Repeated(wire.StringPart), "limit", wire.Repeated(wire.CountPart), "offset", wire.Repeated(wire.CountPart))
+	groupsQuery = wire.NewQuery(false, "all_projects", wire.Repeated(wire.StringPart),
+		"limit", wire.Repeated(wire.CountPart), "offset", wire.Repeated(wire.CountPart))
 )
 
 // groupCreateSchema is for the body of POST /os-server-groups.
@@ -78,7 +81,8 @@ func listGroups(q *wire.Request) error {
 		limit = q.API.Limit()
 	}
 	all = all[:min(limit, q.API.Limit(), len(all))]
-	return q.Respond(http.StatusOK, view.Object{view.List("server_groups", all, func(g catalog.Group) view.Object { return group(q, g) })})
+	return q.Respond(http.StatusOK,
+		view.Object{view.List("server_groups", all, func(g catalog.Group) view.Object { return group(q, g) })})
 }
 
 // count is a number in the query, 0 when it is not there.

@@ -23,7 +23,8 @@ func keypairRoutes(a *wire.API) []httpapi.Route {
 
 // keypairNamePart is for the name of a keypair, of some characters only.
 func keypairNamePart(format string) string {
-	return `"name": {"allOf": [` + wire.NamePart + `, {"type": "string", "minLength": 1, "maxLength": 255, "format": "` + format + `"}]}`
+	return `"name": {"allOf": [` + wire.NamePart + `, {"type": "string", "minLength": 1, "maxLength": 255, "format": "` +
+		format + `"}]}`
 }
 
 const (
@@ -32,15 +33,19 @@ const (
 )
 
 var (
-	keypairCreateSchema2_1  = wire.BodySchema("keypair", wire.ObjectPart(keypairNamePart("keypair_name_20")+", "+publicKeyPart, `"name"`))
-	keypairCreateSchema2_2  = wire.BodySchema("keypair", wire.ObjectPart(keypairNamePart("keypair_name_20")+", "+keypairTypePart+", "+publicKeyPart, `"name"`))
+	keypairCreateSchema2_1 = wire.BodySchema("keypair",
+		wire.ObjectPart(keypairNamePart("keypair_name_20")+", "+publicKeyPart, `"name"`))
+	keypairCreateSchema2_2 = wire.BodySchema("keypair",
+		wire.ObjectPart(keypairNamePart("keypair_name_20")+", "+keypairTypePart+", "+publicKeyPart, `"name"`))
 	keypairCreateSchema2_10 = wire.BodySchema("keypair", wire.ObjectPart(
 		keypairNamePart("keypair_name_20")+", "+keypairTypePart+", "+publicKeyPart+`, "user_id": `+wire.StringPart, `"name"`))
 	keypairCreateSchema2_92 = wire.BodySchema("keypair", wire.ObjectPart(
-		keypairNamePart("keypair_name_292")+", "+keypairTypePart+", "+publicKeyPart+`, "user_id": `+wire.StringPart, `"name", "public_key"`))
+		keypairNamePart("keypair_name_292")+", "+keypairTypePart+", "+publicKeyPart+`, "user_id": `+wire.StringPart,
+		`"name", "public_key"`))
 
 	keypairQuery2_10  = wire.NewQuery(false, "user_id", wire.Repeated(wire.StringPart))
-	keypairsQuery2_35 = wire.NewQuery(false, "user_id", wire.Repeated(wire.StringPart), "limit", wire.Repeated(wire.CountPart), "marker", wire.Repeated(wire.StringPart))
+	keypairsQuery2_35 = wire.NewQuery(false, "user_id", wire.Repeated(wire.StringPart),
+		"limit", wire.Repeated(wire.CountPart), "marker", wire.Repeated(wire.StringPart))
 )
 
 // keypairCreateSchema is for the body of POST /os-keypairs.
@@ -90,7 +95,9 @@ func listKeypairs(q *wire.Request) error {
 			return wire.BadRequest("Marker %s could not be found.", p.Marker)
 		}
 	}
-	answer := view.Object{view.List("keypairs", all, func(k compute.KeypairRow) view.Object { return wire.Single("keypair", keypair(q, k)) })}
+	answer := view.Object{
+		view.List("keypairs", all, func(k compute.KeypairRow) view.Object { return wire.Single("keypair", keypair(q, k)) }),
+	}
 	if n := len(all); n > 0 && q.Minor >= 35 {
 		answer = append(answer, q.NextLink("keypairs_links", "os-keypairs", n, all[n-1].Name)...)
 	}
@@ -99,7 +106,9 @@ func listKeypairs(q *wire.Request) error {
 
 // keypair is what lists show of a keypair.
 func keypair(q *wire.Request, k compute.KeypairRow) view.Object {
-	return view.Object{view.Text("name", k.Name), view.Text("public_key", k.PublicKey), view.Text("fingerprint", k.Fingerprint)}.
+	return view.Object{
+		view.Text("name", k.Name), view.Text("public_key", k.PublicKey), view.Text("fingerprint", k.Fingerprint),
+	}.
 		If(q.Minor >= 2, view.Text("type", k.Type))
 }
 
@@ -113,7 +122,8 @@ func showKeypair(q *wire.Request) error {
 		return err
 	}
 	return q.Respond(http.StatusOK, wire.Single("keypair", append(keypair(q, k), view.Text("user_id", k.User),
-		wire.Time("created_at", k.CreatedAt), view.Bool("deleted", false), view.Null("deleted_at"), view.Int("id", k.Number), view.Null("updated_at"))))
+		wire.Time("created_at", k.CreatedAt), view.Bool("deleted", false), view.Null("deleted_at"), view.Int("id", k.Number),
+		view.Null("updated_at"))))
 }
 
 func createKeypair(q *wire.Request) error {
@@ -141,7 +151,8 @@ func createKeypair(q *wire.Request) error {
 	if q.Minor < 2 {
 		status = http.StatusOK
 	}
-	return q.Respond(status, wire.Single("keypair", append(append(keypair(q, k), private...), view.Text("user_id", k.User))))
+	return q.Respond(status,
+		wire.Single("keypair", append(append(keypair(q, k), private...), view.Text("user_id", k.User))))
 }
 
 func keypairSpec(q *wire.Request, v pyjson.Value) catalog.KeypairSpec {

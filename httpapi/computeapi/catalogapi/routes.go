@@ -9,5 +9,6 @@ import (
 
 // Routes are the routes of what servers are made from and counted against.
 func Routes(a *wire.API) []httpapi.Route {
-	return slices.Concat(flavorRoutes(a), extraSpecRoutes(a), flavorAccessRoutes(a), keypairRoutes(a), groupRoutes(a), quotaRoutes(a), limitRoutes(a), usageRoutes(a))
+	return slices.Concat(flavorRoutes(a), extraSpecRoutes(a), flavorAccessRoutes(a), keypairRoutes(a), groupRoutes(a),
+		quotaRoutes(a), limitRoutes(a), usageRoutes(a))
 }

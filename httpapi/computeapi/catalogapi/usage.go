@@ -21,11 +21,14 @@ func usageRoutes(a *wire.API) []httpapi.Route {
 }
 
 var (
-	usagesQuery     = wire.NewQuery(false, "start", wire.Repeated(wire.StringPart), "end", wire.Repeated(wire.StringPart), "detailed", wire.Repeated(wire.StringPart))
-	usagesQuery2_40 = wire.NewQuery(false, "start", wire.Repeated(wire.StringPart), "end", wire.Repeated(wire.StringPart), "detailed", wire.Repeated(wire.StringPart),
+	usagesQuery = wire.NewQuery(false, "start", wire.Repeated(wire.StringPart), "end", wire.Repeated(wire.StringPart),
+		"detailed", wire.Repeated(wire.StringPart))
+	usagesQuery2_40 = wire.NewQuery(false, "start", wire.Repeated(wire.StringPart), "end", wire.Repeated(wire.StringPart),
+		"detailed", wire.Repeated(wire.StringPart),
 		"limit", wire.Repeated(wire.CountPart), "marker", wire.Repeated(wire.StringPart))
 	usageQuery     = wire.NewQuery(false, "start", wire.Repeated(wire.StringPart), "end", wire.Repeated(wire.StringPart))
-	usageQuery2_40 = wire.NewQuery(false, "start", wire.Repeated(wire.StringPart), "end", wire.Repeated(wire.StringPart), "limit", wire.Repeated(wire.CountPart), "marker", wire.Repeated(wire.StringPart))
+	usageQuery2_40 = wire.NewQuery(false, "start", wire.Repeated(wire.StringPart), "end", wire.Repeated(wire.StringPart),
+		"limit", wire.Repeated(wire.CountPart), "marker", wire.Repeated(wire.StringPart))
 )
 
 // checkUsageQuery checks the query: pages came with 2.40.
@@ -67,7 +70,8 @@ func listUsages(q *wire.Request) error {
 	}
 	detailed := first(q, "detailed") == "1"
 	shown := view.List("tenant_usages", projects, func(p projectUsage) view.Object { return p.view(f, detailed) })
-	return q.Respond(http.StatusOK, append(view.Object{shown}, usageLink(q, "tenant_usages_links", "os-simple-tenant-usage", all)...))
+	return q.Respond(http.StatusOK,
+		append(view.Object{shown}, usageLink(q, "tenant_usages_links", "os-simple-tenant-usage", all)...))
 }
 
 func showUsage(q *wire.Request) error {
@@ -163,14 +167,17 @@ func (p projectUsage) view(f catalog.UsageFilter, detailed bool) view.Object {
 		memory += h * float64(u.Flavor.MemoryMB)
 		disk += h * float64(u.Flavor.RootGB+u.Flavor.EphemeralGB)
 	}
-	return append(view.Object{view.Text("tenant_id", p.project)}.If(detailed, view.List("server_usages", p.servers, serverUsage)),
-		view.Float("total_local_gb_usage", disk), view.Float("total_vcpus_usage", vcpus), view.Float("total_memory_mb_usage", memory),
+	return append(
+		view.Object{view.Text("tenant_id", p.project)}.If(detailed, view.List("server_usages", p.servers, serverUsage)),
+		view.Float("total_local_gb_usage", disk), view.Float("total_vcpus_usage", vcpus),
+		view.Float("total_memory_mb_usage", memory),
 		view.Float("total_hours", hours), wire.Time("start", f.Start), wire.Time("stop", f.End))
 }
 
 func serverUsage(u catalog.ServerUsage) view.Object {
 	return view.Object{
-		view.Float("hours", u.Used.Hours()), view.Text("flavor", u.Flavor.Name), view.Text("instance_id", u.ID), view.Text("name", u.Name),
+		view.Float("hours", u.Used.Hours()), view.Text("flavor", u.Flavor.Name), view.Text("instance_id", u.ID),
+		view.Text("name", u.Name),
 		view.Text("tenant_id", u.Project), view.Int("memory_mb", u.Flavor.MemoryMB),
 		view.Int("local_gb", u.Flavor.RootGB+u.Flavor.EphemeralGB), view.Int("vcpus", u.Flavor.VCPUs),
 		wire.Time("started_at", u.LaunchedAt), wire.Time("ended_at", u.TerminatedAt), view.Text("state", u.State),
