@@ -29,13 +29,15 @@ func aggregateRoutes(a *wire.API) []httpapi.Route {
 }
 
 const (
-	zonePart     = `{"oneOf": [{"type": "string", "minLength": 1, "maxLength": 255, "format": "az_name"}, {"type": "null"}]}`
+	zonePart = `{"oneOf": [{"type": "string", "minLength": 1, "maxLength": 255, "format": "az_name"}, ` +
+		`{"type": "null"}]}`
 	metadataPart = `{"type": "object", "patternProperties": {"^[a-zA-Z0-9-_:. ]{1,255}$": {"type": ["string", "null"], "maxLength": 255}},
 		"additionalProperties": false}`
 )
 
 var (
-	aggregateCreateSchema = wire.BodySchema("aggregate", wire.ObjectPart(`"name": `+wire.NamePart+`, "availability_zone": `+zonePart, `"name"`))
+	aggregateCreateSchema = wire.BodySchema("aggregate",
+		wire.ObjectPart(`"name": `+wire.NamePart+`, "availability_zone": `+zonePart, `"name"`))
 	aggregateUpdateSchema = wire.BodySchema("aggregate", `{"type": "object", "properties": {
 			"name": {"type": "string", "minLength": 1, "maxLength": 255, "format": "name_with_leading_trailing_spaces"},
 			"availability_zone": `+zonePart+`},
@@ -84,7 +86,8 @@ func listAggregates(q *wire.Request) error {
 func aggregate(q *wire.Request, a compute.Aggregate, whole bool) view.Object {
 	return view.Object{
 		view.Int("id", a.Number), view.Text("name", a.Name), view.TextOrNull("availability_zone", a.Zone()),
-		wire.Time("created_at", a.CreatedAt), wire.Time("updated_at", a.UpdatedAt), view.Bool("deleted", false), view.Null("deleted_at"),
+		wire.Time("created_at", a.CreatedAt), wire.Time("updated_at", a.UpdatedAt), view.Bool("deleted", false),
+		view.Null("deleted_at"),
 	}.
 		If(q.Minor >= 41, view.Text("uuid", a.ID)).
 		If(whole, view.Texts("hosts", a.Hosts), view.TextMap("metadata", a.Metadata))

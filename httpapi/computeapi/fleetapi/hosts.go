@@ -40,15 +40,16 @@ func wantedOfHost(q *wire.Request) error {
 	if err := actsFor(q, host); err != nil {
 		return err
 	}
-	return q.API.HostPoll.Serve(q.Writer, q.Request, "servers", func(ctx context.Context, wait time.Duration, changed func([]byte) bool) error {
-		var encoding error
-		_, err := q.API.Fleet.AwaitWanted(ctx, host, wait, func(all []fleet.Wanted) bool {
-			var list []byte
-			list, encoding = json.Marshal(append([]hostlist.Server{}, all...))
-			return changed(list)
+	return q.API.HostPoll.Serve(q.Writer, q.Request, "servers",
+		func(ctx context.Context, wait time.Duration, changed func([]byte) bool) error {
+			var encoding error
+			_, err := q.API.Fleet.AwaitWanted(ctx, host, wait, func(all []fleet.Wanted) bool {
+				var list []byte
+				list, encoding = json.Marshal(append([]hostlist.Server{}, all...))
+				return changed(list)
+			})
+			return cmp.Or(err, encoding)
 		})
-		return cmp.Or(err, encoding)
-	})
 }
 
 // takeResults reads the results of a host.

@@ -23,13 +23,18 @@ func hypervisorRoutes(a *wire.API) []httpapi.Route {
 		a.Between(http.MethodGet, all+"/statistics", 1, 87, statistics),
 		a.Route(http.MethodGet, one, 1, showHypervisor),
 		a.Between(http.MethodGet, one+"/uptime", 1, 87, uptime),
-		a.Between(http.MethodGet, one+"/search", 1, 52, func(q *wire.Request) error { return searchHypervisors(q, "search", false) }),
-		a.Between(http.MethodGet, one+"/servers", 1, 52, func(q *wire.Request) error { return searchHypervisors(q, "servers", true) }),
+		a.Between(http.MethodGet, one+"/search", 1, 52, func(q *wire.Request) error {
+			return searchHypervisors(q, "search", false)
+		}),
+		a.Between(http.MethodGet, one+"/servers", 1, 52, func(q *wire.Request) error {
+			return searchHypervisors(q, "servers", true)
+		}),
 	}
 }
 
 var (
-	hypervisorsQuery2_33 = wire.NewQuery(false, "limit", wire.Repeated(wire.CountPart), "marker", wire.Repeated(wire.StringPart))
+	hypervisorsQuery2_33 = wire.NewQuery(false, "limit", wire.Repeated(wire.CountPart),
+		"marker", wire.Repeated(wire.StringPart))
 	hypervisorsQuery2_53 = wire.NewQuery(true, "limit", wire.Once(wire.CountPart), "marker", wire.Once(wire.StringPart),
 		"hypervisor_hostname_pattern", wire.Once(wire.HostPart), "with_servers", wire.Once(wire.BooleanPart))
 	hypervisorQuery2_53 = wire.NewQuery(true, "with_servers", wire.Once(wire.BooleanPart))
@@ -137,19 +142,22 @@ func hypervisor(q *wire.Request, h fleet.Hypervisor, detail, servers bool) view.
 		id = view.Text("id", h.ID)
 	}
 	shown := view.Object{
-		id, view.Text("hypervisor_hostname", h.Name), view.Text("state", state(h.Service)), view.Text("status", status(h.Service)),
+		id, view.Text("hypervisor_hostname", h.Name), view.Text("state", state(h.Service)),
+		view.Text("status", status(h.Service)),
 	}
 	if detail {
 		shown = append(shown, hypervisorDetail(q, h)...)
 	}
-	return shown.If(servers && (len(h.Servers) > 0 || q.Minor >= 75), view.List("servers", h.Servers, func(s compute.ServerUse) view.Object {
-		return view.Object{view.Text("name", q.API.Fleet.InstanceName(s.ServerRow)), view.Text("uuid", s.ID)}
-	}))
+	return shown.If(servers && (len(h.Servers) > 0 || q.Minor >= 75),
+		view.List("servers", h.Servers, func(s compute.ServerUse) view.Object {
+			return view.Object{view.Text("name", q.API.Fleet.InstanceName(s.ServerRow)), view.Text("uuid", s.ID)}
+		}))
 }
 
 func hypervisorDetail(q *wire.Request, h fleet.Hypervisor) view.Object {
 	shown := view.Object{
-		view.Text("hypervisor_type", h.Type), view.Int("hypervisor_version", h.Version), view.TextOrNull("host_ip", h.Address),
+		view.Text("hypervisor_type", h.Type), view.Int("hypervisor_version", h.Version),
+		view.TextOrNull("host_ip", h.Address),
 		view.Nested("service", view.Object{
 			serviceID(q, h.Service), view.Text("host", h.Host), view.TextOrNull("disabled_reason", h.Service.Reason),
 		}),
@@ -179,8 +187,10 @@ func capacity(h fleet.Hypervisor) view.Object {
 	freeDisk := h.DiskGB - h.Used.DiskGB
 	return view.Object{
 		view.Int("vcpus", h.VCPUs), view.Int("memory_mb", h.MemoryMB), view.Int("local_gb", h.DiskGB),
-		view.Int("vcpus_used", h.Used.VCPUs), view.Int("memory_mb_used", h.Used.MemoryMB), view.Int("local_gb_used", h.Used.DiskGB),
-		view.Int("free_ram_mb", h.MemoryMB-h.Used.MemoryMB), view.Int("free_disk_gb", freeDisk), view.Int("disk_available_least", freeDisk),
+		view.Int("vcpus_used", h.Used.VCPUs), view.Int("memory_mb_used", h.Used.MemoryMB),
+		view.Int("local_gb_used", h.Used.DiskGB),
+		view.Int("free_ram_mb", h.MemoryMB-h.Used.MemoryMB), view.Int("free_disk_gb", freeDisk),
+		view.Int("disk_available_least", freeDisk),
 		view.Int("current_workload", working), view.Int("running_vms", len(h.Servers)),
 	}
 }
@@ -253,5 +263,6 @@ func statistics(q *wire.Request) error {
 		sum.Used.DiskGB += h.Used.DiskGB
 		sum.Servers = append(sum.Servers, h.Servers...)
 	}
-	return q.Respond(http.StatusOK, wire.Single("hypervisor_statistics", append(view.Object{view.Int("count", count)}, capacity(sum)...)))
+	return q.Respond(http.StatusOK,
+		wire.Single("hypervisor_statistics", append(view.Object{view.Int("count", count)}, capacity(sum)...)))
 }

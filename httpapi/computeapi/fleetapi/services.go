@@ -25,12 +25,14 @@ func serviceRoutes(a *wire.API) []httpapi.Route {
 	}
 }
 
-const serviceParts = `"host": ` + wire.HostPart + `, "binary": ` + wire.TextPart + `, "disabled_reason": ` + wire.TextPart
+const serviceParts = `"host": ` + wire.HostPart + `, "binary": ` + wire.TextPart + `, "disabled_reason": ` +
+	wire.TextPart
 
 var (
 	serviceActSchema2_1  = wire.Draft4.MustCompile(wire.ObjectPart(serviceParts, `"host", "binary"`))
-	serviceActSchema2_11 = wire.Draft4.MustCompile(wire.ObjectPart(serviceParts+`, "forced_down": `+wire.BooleanPart, `"host", "binary"`))
-	serviceUpdateSchema  = wire.Draft4.MustCompile(wire.ObjectPart(`"status": {"type": "string", "enum": ["enabled", "disabled"]},
+	serviceActSchema2_11 = wire.Draft4.MustCompile(wire.ObjectPart(serviceParts+`, "forced_down": `+wire.BooleanPart,
+		`"host", "binary"`))
+	serviceUpdateSchema = wire.Draft4.MustCompile(wire.ObjectPart(`"status": {"type": "string", "enum": ["enabled", "disabled"]},
 		"disabled_reason": `+wire.TextPart+`, "forced_down": `+wire.BooleanPart, ""))
 
 	servicesQuery = wire.NewQuery(false, "host", wire.Repeated(wire.StringPart), "binary", wire.Repeated(wire.StringPart))
@@ -59,7 +61,8 @@ func listServices(q *wire.Request) error {
 	all = slices.DeleteFunc(all, func(h compute.HostService) bool {
 		return host != "" && h.Host != host || binary != "" && h.Binary != binary
 	})
-	return q.Respond(http.StatusOK, view.Object{view.List("services", all, func(h compute.HostService) view.Object { return service(q, h) })})
+	return q.Respond(http.StatusOK,
+		view.Object{view.List("services", all, func(h compute.HostService) view.Object { return service(q, h) })})
 }
 
 // service is what is shown of a service.
@@ -130,7 +133,8 @@ func actOnService(q *wire.Request) error {
 	if _, err := q.API.Fleet.ChangeService(q.Context(), h.ID, what); err != nil {
 		return err
 	}
-	return q.Respond(http.StatusOK, wire.Single("service", append(view.Object{view.Text("host", host), view.Text("binary", binary)}, shows...)))
+	return q.Respond(http.StatusOK,
+		wire.Single("service", append(view.Object{view.Text("host", host), view.Text("binary", binary)}, shows...)))
 }
 
 // serviceAction is the change in the path, and what the answer shows of it.

@@ -11,8 +11,10 @@ import (
 
 func zoneRoutes(a *wire.API) []httpapi.Route {
 	return []httpapi.Route{
-		a.List("/os-availability-zone", 1, wire.NoQuery(func(q *wire.Request) error { return listZones(q, "list", noHosts) })),
-		a.List("/os-availability-zone/detail", 1, wire.NoQuery(func(q *wire.Request) error { return listZones(q, "detail", zoneHosts) })),
+		a.List("/os-availability-zone", 1,
+			wire.NoQuery(func(q *wire.Request) error { return listZones(q, "list", noHosts) })),
+		a.List("/os-availability-zone/detail", 1,
+			wire.NoQuery(func(q *wire.Request) error { return listZones(q, "detail", zoneHosts) })),
 	}
 }
 
@@ -25,7 +27,9 @@ func listZones(q *wire.Request, rule string, hosts func(compute.Zone) view.Membe
 		return err
 	}
 	return q.Respond(http.StatusOK, view.Object{view.List("availabilityZoneInfo", all, func(z compute.Zone) view.Object {
-		return view.Object{view.Text("zoneName", z.Name), view.Nested("zoneState", view.Object{view.Bool("available", z.Available)}), hosts(z)}
+		return view.Object{
+			view.Text("zoneName", z.Name), view.Nested("zoneState", view.Object{view.Bool("available", z.Available)}), hosts(z),
+		}
 	})})
 }
 
