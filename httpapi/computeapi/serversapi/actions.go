@@ -25,8 +25,10 @@ func serverActionRoutes(a *wire.API) []httpapi.Route {
 var (
 	rebootSchema = wire.BodySchema("reboot", wire.ObjectPart(
 		`"type": {"type": "string", "enum": ["HARD", "Hard", "hard", "SOFT", "Soft", "soft"]}`, `"type"`))
-	lockSchema2_73 = wire.BodySchema("lock", `{"type": ["object", "null"], "properties": {"locked_reason": `+wire.TextPart+`}, "additionalProperties": false}`)
-	resetSchema    = wire.BodySchema("os-resetState", wire.ObjectPart(`"state": {"type": "string", "enum": ["active", "error"]}`, `"state"`))
+	lockSchema2_73 = wire.BodySchema("lock",
+		`{"type": ["object", "null"], "properties": {"locked_reason": `+wire.TextPart+`}, "additionalProperties": false}`)
+	resetSchema = wire.BodySchema("os-resetState",
+		wire.ObjectPart(`"state": {"type": "string", "enum": ["active", "error"]}`, `"state"`))
 )
 
 // onServer does something to the server in the path that is not waited for.

@@ -205,7 +205,8 @@ func specHost(q *wire.Request, spec *servers.ServerSpec, v pyjson.Value) error {
 		return err
 	}
 	if spec.ForcedHost != "" || spec.ForcedNode != "" {
-		return wire.BadRequest("One mechanism with host and/or hypervisor_hostname and another mechanism with zone:host:node are mutually exclusive.")
+		return wire.BadRequest("One mechanism with host and/or hypervisor_hostname and another mechanism with " +
+			"zone:host:node are mutually exclusive.")
 	}
 	return nil
 }
@@ -274,7 +275,8 @@ func networkSpec(v pyjson.Value) (compute.NetworkSpec, error) {
 	n := compute.NetworkSpec{Port: compute.ID(port.Str()), Address: wire.Canonical(address.Str()), Tag: tag.Str()}
 	switch {
 	case n.Port != "" && n.Address != "":
-		return n, wire.BadRequest("Specified Fixed IP '%s' cannot be used with port '%s': the two cannot be specified together.", n.Address, n.Port)
+		return n, wire.BadRequest(
+			"Specified Fixed IP '%s' cannot be used with port '%s': the two cannot be specified together.", n.Address, n.Port)
 	case n.Port != "":
 		return n, nil
 	case !hasNetwork:

@@ -30,7 +30,8 @@ var (
 	eventsSchema2_51 = eventsSchema(networkEvents + `, "volume-extended"`)
 	eventsSchema2_76 = eventsSchema(networkEvents + `, "volume-extended", "power-update"`)
 	eventsSchema2_82 = eventsSchema(networkEvents + `, "volume-extended", "power-update", "accelerator-request-bound"`)
-	eventsSchema2_93 = eventsSchema(networkEvents + `, "volume-extended", "power-update", "accelerator-request-bound", "volume-reimaged"`)
+	eventsSchema2_93 = eventsSchema(networkEvents +
+		`, "volume-extended", "power-update", "accelerator-request-bound", "volume-reimaged"`)
 )
 
 // receipts are the status of an event that is not accepted, by what becomes of it.

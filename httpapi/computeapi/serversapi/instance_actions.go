@@ -20,8 +20,10 @@ func instanceActionRoutes(a *wire.API) []httpapi.Route {
 }
 
 var (
-	actionsQuery2_58 = wire.NewQuery(true, "limit", wire.Once(wire.CountPart), "marker", wire.Once(wire.StringPart), "changes-since", wire.Once(timePart))
-	actionsQuery2_66 = wire.NewQuery(true, "limit", wire.Once(wire.CountPart), "marker", wire.Once(wire.StringPart), "changes-since", wire.Once(timePart),
+	actionsQuery2_58 = wire.NewQuery(true, "limit", wire.Once(wire.CountPart), "marker", wire.Once(wire.StringPart),
+		"changes-since", wire.Once(timePart))
+	actionsQuery2_66 = wire.NewQuery(true, "limit", wire.Once(wire.CountPart), "marker", wire.Once(wire.StringPart),
+		"changes-since", wire.Once(timePart),
 		"changes-before", wire.Once(timePart))
 )
 
@@ -71,7 +73,8 @@ func listActions(q *wire.Request) error {
 	}
 	answer := view.Object{view.List("instanceActions", all, func(a compute.ActionRow) view.Object { return action(q, a) })}
 	if n := len(all); n > 0 && q.Minor >= 58 {
-		answer = append(answer, q.NextLink("links", "servers/"+q.Param("server")+"/os-instance-actions", n, all[n-1].Request)...)
+		answer = append(answer,
+			q.NextLink("links", "servers/"+q.Param("server")+"/os-instance-actions", n, all[n-1].Request)...)
 	}
 	return q.Respond(http.StatusOK, answer)
 }
@@ -102,7 +105,8 @@ func actionPage(q *wire.Request, all []compute.ActionRow) ([]compute.ActionRow, 
 // action is what lists show of an action.
 func action(q *wire.Request, a compute.ActionRow) view.Object {
 	return view.Object{
-		view.Text("action", a.Action), view.Text("instance_uuid", a.Server), view.Text("request_id", a.Request), view.Text("user_id", a.User),
+		view.Text("action", a.Action), view.Text("instance_uuid", a.Server), view.Text("request_id", a.Request),
+		view.Text("user_id", a.User),
 		view.Text("project_id", a.Project), wire.Time("start_time", a.StartedAt), view.TextOrNull("message", a.Message),
 	}.If(q.Minor >= 58, wire.Time("updated_at", a.UpdatedAt))
 }
@@ -132,7 +136,8 @@ func showAction(q *wire.Request) error {
 // the whole, and the details of the error for those who may see details.
 func event(q *wire.Request, e compute.EventRow, project string, whole, details bool) view.Object {
 	return view.Object{
-		view.Text("event", e.Event), wire.Time("start_time", e.StartedAt), wire.Time("finish_time", e.FinishedAt), view.TextOrNull("result", e.Result),
+		view.Text("event", e.Event), wire.Time("start_time", e.StartedAt), wire.Time("finish_time", e.FinishedAt),
+		view.TextOrNull("result", e.Result),
 	}.
 		If(whole, view.TextOrNull("traceback", e.Traceback)).
 		If(details, view.TextOrNull("details", e.Details)).

@@ -27,8 +27,10 @@ const interfaceParts = `"net_id": ` + wire.UUIDPart + `, "port_id": ` + wire.UUI
 
 // The body may be an object without anything in it: then the only network is meant.
 var (
-	attachSchema2_1  = wire.Draft4.MustCompile(wire.ObjectPart(`"interfaceAttachment": `+wire.ObjectPart(interfaceParts, ""), ""))
-	attachSchema2_49 = wire.Draft4.MustCompile(wire.ObjectPart(`"interfaceAttachment": `+wire.ObjectPart(interfaceParts+`, "tag": `+tagPart, ""), ""))
+	attachSchema2_1 = wire.Draft4.MustCompile(wire.ObjectPart(
+		`"interfaceAttachment": `+wire.ObjectPart(interfaceParts, ""), ""))
+	attachSchema2_49 = wire.Draft4.MustCompile(wire.ObjectPart(
+		`"interfaceAttachment": `+wire.ObjectPart(interfaceParts+`, "tag": `+tagPart, ""), ""))
 )
 
 func listInterfaces(q *wire.Request) error {
@@ -40,7 +42,9 @@ func listInterfaces(q *wire.Request) error {
 	if err != nil {
 		return err
 	}
-	return q.Respond(http.StatusOK, view.Object{view.List("interfaceAttachments", all, func(p compute.ServerPort) view.Object { return attachedPort(q, p) })})
+	return q.Respond(http.StatusOK, view.Object{
+		view.List("interfaceAttachments", all, func(p compute.ServerPort) view.Object { return attachedPort(q, p) }),
+	})
 }
 
 func showInterface(q *wire.Request) error {
@@ -117,7 +121,8 @@ func detachInterface(q *wire.Request) error {
 // attachedPort is what is shown of a port of a server.
 func attachedPort(q *wire.Request, p compute.ServerPort) view.Object {
 	return view.Object{
-		view.Text("net_id", p.Network), view.Text("port_id", p.Port), view.Text("mac_addr", p.Shown.MAC), view.Text("port_state", p.Shown.Status),
+		view.Text("net_id", p.Network), view.Text("port_id", p.Port), view.Text("mac_addr", p.Shown.MAC),
+		view.Text("port_state", p.Shown.Status),
 		view.List("fixed_ips", p.Shown.Addresses, func(a compute.Address) view.Object {
 			return view.Object{view.Text("subnet_id", a.Subnet), view.Text("ip_address", a.IP)}
 		}),

@@ -88,7 +88,8 @@ func dropFilters(q *wire.Request) {
 		allowed = append(allowed, "locked")
 	}
 	if q.Minor >= 83 {
-		allowed = append(allowed, "availability_zone", "config_drive", "key_name", "created_at", "launched_at", "terminated_at",
+		allowed = append(allowed, "availability_zone", "config_drive", "key_name", "created_at", "launched_at",
+			"terminated_at",
 			"power_state", "task_state", "vm_state", "progress", "user_id")
 	}
 	if q.Minor >= 90 {
@@ -123,7 +124,9 @@ func serverFilter(q *wire.Request) (f servers.ServerFilter, some bool, err error
 			*list = []string{t}
 		}
 	}
-	for name, list := range map[string]*[]string{"tags": &f.Tags, "tags-any": &f.AnyTags, "not-tags": &f.NotTags, "not-tags-any": &f.NotAnyTags} {
+	for name, list := range map[string]*[]string{
+		"tags": &f.Tags, "tags-any": &f.AnyTags, "not-tags": &f.NotTags, "not-tags-any": &f.NotAnyTags,
+	} {
 		if t, ok := q.Last(name); ok {
 			*list = strings.Split(t, ",")
 		}
@@ -277,7 +280,8 @@ func serverPage(q *wire.Request) (servers.Page, error) {
 		case (key == "host" || key == "node") && !q.IsAdmin():
 			return p, fault.New(fault.Denied, "HTTPForbidden", "Only administrators can sort servers by %s", key)
 		case dir != "asc" && dir != "desc":
-			return p, fault.New(fault.Invalid, "InvalidInput", "Invalid input received: Unknown sort direction, must be 'desc' or 'asc'")
+			return p, fault.New(fault.Invalid, "InvalidInput",
+				"Invalid input received: Unknown sort direction, must be 'desc' or 'asc'")
 		}
 		if sorted[key] {
 			continue
@@ -286,7 +290,8 @@ func serverPage(q *wire.Request) (servers.Page, error) {
 		p.Sort = append(p.Sort, servers.SortKey{Key: key, Descending: dir == "desc"})
 	}
 	if len(dirs) > len(keys) {
-		return p, fault.New(fault.Invalid, "InvalidInput", "Invalid input received: Sort direction size exceeds sort key size")
+		return p, fault.New(fault.Invalid, "InvalidInput",
+			"Invalid input received: Sort direction size exceeds sort key size")
 	}
 	return p, nil
 }

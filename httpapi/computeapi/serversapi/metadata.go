@@ -57,7 +57,9 @@ func setMetadata(q *wire.Request, rule string, kept func(map[string]string) map[
 }
 
 // changeMetadata changes the metadata of the server in the path.
-func changeMetadata(q *wire.Request, rule, what string, fn func(map[string]string) (map[string]string, error)) (map[string]string, error) {
+func changeMetadata(
+	q *wire.Request, rule, what string, fn func(map[string]string) (map[string]string, error),
+) (map[string]string, error) {
 	s, err := q.ServerInPath("server-metadata:" + rule)
 	if err != nil {
 		return nil, err

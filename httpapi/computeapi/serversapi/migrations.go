@@ -23,15 +23,18 @@ func migrationRoutes(a *wire.API) []httpapi.Route {
 
 var (
 	migrationParams = []string{
-		"hidden", wire.Repeated(wire.StringPart), "host", wire.Repeated(wire.StringPart), "instance_uuid", wire.Repeated(wire.StringPart),
-		"source_compute", wire.Repeated(wire.StringPart), "status", wire.Repeated(wire.StringPart), "migration_type", wire.Repeated(wire.StringPart),
+		"hidden", wire.Repeated(wire.StringPart), "host", wire.Repeated(wire.StringPart),
+		"instance_uuid", wire.Repeated(wire.StringPart),
+		"source_compute", wire.Repeated(wire.StringPart), "status", wire.Repeated(wire.StringPart),
+		"migration_type", wire.Repeated(wire.StringPart),
 	}
 	migrationPages = append(slices.Clone(migrationParams),
 		"limit", wire.Once(wire.CountPart), "marker", wire.Once(wire.StringPart), "changes-since", wire.Once(timePart))
 
 	migrationsQuery2_1  = wire.NewQuery(false, migrationParams...)
 	migrationsQuery2_59 = wire.NewQuery(true, migrationPages...)
-	migrationsQuery2_66 = wire.NewQuery(true, append(slices.Clone(migrationPages), "changes-before", wire.Once(timePart))...)
+	migrationsQuery2_66 = wire.NewQuery(true,
+		append(slices.Clone(migrationPages), "changes-before", wire.Once(timePart))...)
 	migrationsQuery2_80 = wire.NewQuery(true, append(slices.Clone(migrationPages), "changes-before", wire.Once(timePart),
 		"user_id", wire.Once(wire.StringPart), "project_id", wire.Once(wire.StringPart))...)
 )
@@ -95,7 +98,9 @@ func migrations(q *wire.Request) ([]servers.Migration, error) {
 	case p.Limit == 0 && !p.HasMarker:
 		return nil, nil
 	}
-	all, err := q.API.Servers.Migrations(q.Context(), f, servers.Page{Marker: compute.ID(p.Marker), Limit: max(p.Limit, 1)})
+	all, err := q.API.Servers.Migrations(q.Context(), f, servers.Page{
+		Marker: compute.ID(p.Marker), Limit: max(p.Limit, 1),
+	})
 	return all[:min(len(all), p.Limit)], err
 }
 
@@ -110,7 +115,8 @@ func migration(q *wire.Request, m servers.Migration, showsHosts bool) view.Objec
 	return append(move(q, m, showsHosts), view.Text("instance_uuid", m.Server),
 		number("old_instance_type_id", m.OldNumber), number("new_instance_type_id", m.NewNumber)).
 		If(q.Minor >= 23, view.Text("migration_type", m.Type)).
-		If(q.Minor >= 23 && m.MovesLive(), q.Links("servers/"+string(m.Server)+"/migrations", strconv.FormatInt(m.Number, 10)))
+		If(q.Minor >= 23 && m.MovesLive(),
+			q.Links("servers/"+string(m.Server)+"/migrations", strconv.FormatInt(m.Number, 10)))
 }
 
 // move is what every answer shows of a move. Hosts are null to those who may not see them.
@@ -120,7 +126,8 @@ func move(q *wire.Request, m servers.Migration, showsHosts bool) view.Object {
 	}
 	return view.Object{
 		view.Int("id", m.Number), view.TextOrNull("source_compute", m.Source), view.TextOrNull("source_node", m.SourceNode),
-		view.TextOrNull("dest_compute", m.Dest), view.TextOrNull("dest_node", m.DestNode), view.TextOrNull("dest_host", m.DestAddress),
+		view.TextOrNull("dest_compute", m.Dest), view.TextOrNull("dest_node", m.DestNode),
+		view.TextOrNull("dest_host", m.DestAddress),
 		view.Text("status", m.Status), wire.Time("created_at", m.CreatedAt), wire.Time("updated_at", m.UpdatedAt),
 	}.
 		If(q.Minor >= 59, view.Text("uuid", m.ID)).

@@ -27,8 +27,10 @@ var moveActions = wire.Actions{
 
 var (
 	resizeSchema = wire.BodySchema("resize", wire.ObjectPart(
-		`"flavorRef": {"type": ["string", "integer"], "minLength": 1}, "OS-DCF:diskConfig": {"type": "string", "enum": ["AUTO", "MANUAL"]}`, `"flavorRef"`))
-	migrateSchema2_56 = wire.BodySchema("migrate", `{"type": ["object", "null"], "properties": {"host": `+maybeHostPart+`}, "additionalProperties": false}`)
+		`"flavorRef": {"type": ["string", "integer"], "minLength": 1}, "OS-DCF:diskConfig": {"type": "string", `+
+			`"enum": ["AUTO", "MANUAL"]}`, `"flavorRef"`))
+	migrateSchema2_56 = wire.BodySchema("migrate",
+		`{"type": ["object", "null"], "properties": {"host": `+maybeHostPart+`}, "additionalProperties": false}`)
 )
 
 // maybeHostPart is the name of a host, or null for any.
@@ -102,17 +104,24 @@ type hostAction struct {
 var (
 	liveMigration = hostAction{
 		"os-migrateLive",
-		wire.BodySchema("os-migrateLive", wire.ObjectPart(`"host": `+maybeHostPart+`, "block_migration": `+wire.BooleanPart+`, "disk_over_commit": `+wire.BooleanPart,
+		wire.BodySchema("os-migrateLive", wire.ObjectPart(
+			`"host": `+maybeHostPart+`, "block_migration": `+wire.BooleanPart+`, "disk_over_commit": `+wire.BooleanPart,
 			`"block_migration", "disk_over_commit", "host"`)),
-		wire.BodySchema("os-migrateLive", wire.ObjectPart(`"host": `+maybeHostPart+`, "block_migration": `+autoPart, `"block_migration", "host"`)),
-		wire.BodySchema("os-migrateLive", wire.ObjectPart(`"host": `+maybeHostPart+`, "block_migration": `+autoPart+`, "force": `+wire.BooleanPart, `"block_migration", "host"`)),
+		wire.BodySchema("os-migrateLive",
+			wire.ObjectPart(`"host": `+maybeHostPart+`, "block_migration": `+autoPart, `"block_migration", "host"`)),
+		wire.BodySchema("os-migrateLive", wire.ObjectPart(
+			`"host": `+maybeHostPart+`, "block_migration": `+autoPart+`, "force": `+wire.BooleanPart,
+			`"block_migration", "host"`)),
 		25, 30,
 	}
 	evacuation = hostAction{
 		"evacuate",
-		wire.BodySchema("evacuate", wire.ObjectPart(`"host": `+wire.HostPart+`, "onSharedStorage": `+wire.BooleanPart+`, "adminPass": `+wire.StringPart, `"onSharedStorage"`)),
+		wire.BodySchema("evacuate", wire.ObjectPart(
+			`"host": `+wire.HostPart+`, "onSharedStorage": `+wire.BooleanPart+`, "adminPass": `+wire.StringPart,
+			`"onSharedStorage"`)),
 		wire.BodySchema("evacuate", wire.ObjectPart(`"host": `+wire.HostPart+`, "adminPass": `+wire.StringPart, "")),
-		wire.BodySchema("evacuate", wire.ObjectPart(`"host": `+wire.HostPart+`, "adminPass": `+wire.StringPart+`, "force": `+wire.BooleanPart, "")),
+		wire.BodySchema("evacuate",
+			wire.ObjectPart(`"host": `+wire.HostPart+`, "adminPass": `+wire.StringPart+`, "force": `+wire.BooleanPart, "")),
 		14, 29,
 	}
 )
@@ -157,7 +166,9 @@ func migrateLive(q *wire.Request) error {
 		if forced && host == "" {
 			return noForcedHost()
 		}
-		return q.API.Servers.LiveMigrateServer(q.Context(), q.Author(), s.ID, servers.LiveMigration{Host: host, Forced: forced, Wait: q.Minor < 34})
+		return q.API.Servers.LiveMigrateServer(q.Context(), q.Author(), s.ID, servers.LiveMigration{
+			Host: host, Forced: forced, Wait: q.Minor < 34,
+		})
 	})
 }
 
@@ -183,7 +194,9 @@ func evacuateServer(q *wire.Request) error {
 	if forced && host == "" {
 		return noForcedHost()
 	}
-	if err := q.API.Servers.EvacuateServer(q.Context(), q.Author(), s.ID, servers.Evacuation{Host: host, Forced: forced, Stop: q.Minor >= 95}); err != nil {
+	if err := q.API.Servers.EvacuateServer(q.Context(), q.Author(), s.ID, servers.Evacuation{
+		Host: host, Forced: forced, Stop: q.Minor >= 95,
+	}); err != nil {
 		return err
 	}
 	if q.Minor >= 14 {
@@ -219,7 +232,8 @@ func completeLiveMigration(q *wire.Request) error {
 	return onServer(q, "servers:migrations:force_complete", func(s servers.Server) error {
 		err := q.API.Servers.CompleteLiveMigration(q.Context(), q.Author(), s.ID, migrationInPath(q))
 		if wire.IsFault(err, "MigrationNotFoundForInstance") {
-			err = fault.New(fault.Invalid, "MigrationNotFoundForInstance", "Migration %s not found for instance %s", q.Param("migration"), s.ID)
+			err = fault.New(fault.Invalid, "MigrationNotFoundForInstance", "Migration %s not found for instance %s",
+				q.Param("migration"), s.ID)
 		}
 		return err
 	})

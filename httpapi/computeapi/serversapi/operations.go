@@ -15,11 +15,13 @@ import (
 // Berth's own.
 func operationRoutes(a *wire.API) []httpapi.Route {
 	return []httpapi.Route{{
-		Method: http.MethodGet, Pattern: wire.HostsPrefix + "/operations", Unversioned: true, Lists: true, Handle: a.Serve(listOperations),
+		Method: http.MethodGet, Pattern: wire.HostsPrefix + "/operations", Unversioned: true, Lists: true,
+		Handle: a.Serve(listOperations),
 	}}
 }
 
-var operationsQuery = wire.NewQuery(true, "server", wire.Once(wire.UUIDPart), "min_age", wire.Once(wire.CountPart), "limit", wire.Once(wire.CountPart))
+var operationsQuery = wire.NewQuery(true, "server", wire.Once(wire.UUIDPart), "min_age", wire.Once(wire.CountPart),
+	"limit", wire.Once(wire.CountPart))
 
 func listOperations(q *wire.Request) error {
 	if err := q.Can("berth-operations:index", wire.CloudTarget); err != nil {
@@ -50,11 +52,16 @@ func operation(o servers.OperationView) view.Object {
 	}
 	awaits := view.Null("awaits")
 	if o.State == servers.OperationWaiting {
-		awaits = view.Nested("awaits", view.Object{view.TextOrNull("event", o.Event), view.Text("host", o.Host), view.Bool("host_up", o.HostUp)})
+		awaits = view.Nested("awaits", view.Object{
+			view.TextOrNull("event", o.Event), view.Text("host", o.Host), view.Bool("host_up", o.HostUp),
+		})
 	}
 	return view.Object{
-		view.Text("id", o.ID), view.Text("server", o.Server.ID), view.TextOrNull("project_id", o.Server.Project), view.Text("kind", o.Kind),
-		view.Text("step", o.Step), view.Text("direction", direction), view.Time("created_at", o.CreatedAt, time.RFC3339), view.Text("state", o.State),
-		view.TextOrNull("worker", o.Worker), view.Time("until", o.Until, time.RFC3339), awaits, view.TextOrNull("cause", o.Cause),
+		view.Text("id", o.ID), view.Text("server", o.Server.ID), view.TextOrNull("project_id", o.Server.Project),
+		view.Text("kind", o.Kind),
+		view.Text("step", o.Step), view.Text("direction", direction), view.Time("created_at", o.CreatedAt, time.RFC3339),
+		view.Text("state", o.State),
+		view.TextOrNull("worker", o.Worker), view.Time("until", o.Until, time.RFC3339), awaits,
+		view.TextOrNull("cause", o.Cause),
 	}
 }

@@ -33,7 +33,9 @@ const serverParams = `user_id project_id tenant_id launch_index image_ref image 
 	block_device_mapping services metadata system_metadata info_cache security_groups pci_devices`
 
 // joinedParams are none of the filters that they seem to be.
-var joinedParams = []string{"block_device_mapping", "services", "metadata", "system_metadata", "info_cache", "security_groups", "pci_devices"}
+var joinedParams = []string{
+	"block_device_mapping", "services", "metadata", "system_metadata", "info_cache", "security_groups", "pci_devices",
+}
 
 // tagParams are the filters by tags.
 var tagParams = []string{"tags", "tags-any", "not-tags", "not-tags-any"}

@@ -16,7 +16,8 @@ import (
 // newRebuildSchema is for the body of a rebuild at a version.
 func newRebuildSchema(minor int) *pyschema.Schema {
 	parts := []string{
-		`"name": ` + wire.NamePart, `"imageRef": ` + wire.UUIDPart, `"adminPass": ` + wire.StringPart, `"metadata": ` + textsPart,
+		`"name": ` + wire.NamePart, `"imageRef": ` + wire.UUIDPart, `"adminPass": ` + wire.StringPart,
+		`"metadata": ` + textsPart,
 		`"preserve_ephemeral": ` + wire.BooleanPart, `"OS-DCF:diskConfig": {"type": "string", "enum": ["AUTO", "MANUAL"]}`,
 		`"accessIPv4": {"type": "string", "format": "ipv4"}`, `"accessIPv6": {"type": "string", "format": "ipv6"}`,
 	}
@@ -27,10 +28,12 @@ func newRebuildSchema(minor int) *pyschema.Schema {
 		parts = append(parts, `"description": `+shortTextPart)
 	}
 	if minor >= 54 {
-		parts = append(parts, `"key_name": {"oneOf": [{"type": "string", "minLength": 1, "maxLength": 255}, {"type": "null"}]}`)
+		parts = append(parts,
+			`"key_name": {"oneOf": [{"type": "string", "minLength": 1, "maxLength": 255}, {"type": "null"}]}`)
 	}
 	if minor >= 57 {
-		parts = append(parts, `"user_data": {"oneOf": [{"type": "string", "format": "base64", "maxLength": 65535}, {"type": "null"}]}`)
+		parts = append(parts,
+			`"user_data": {"oneOf": [{"type": "string", "format": "base64", "maxLength": 65535}, {"type": "null"}]}`)
 	}
 	if minor >= 63 {
 		parts = append(parts, certificatesPart)
@@ -95,7 +98,8 @@ func rebuildServer(q *wire.Request) error {
 // rebuilding reads what a server is to become. A null takes away what the server has.
 func rebuilding(v pyjson.Value) servers.Rebuilding {
 	to := servers.Rebuilding{
-		Image: compute.ID(*wire.TextOf(v, "imageRef")), ServerChange: serverChange(v), KeyName: wire.TextOf(v, "key_name"), UserData: wire.TextOf(v, "user_data"),
+		Image: compute.ID(*wire.TextOf(v, "imageRef")), ServerChange: serverChange(v), KeyName: wire.TextOf(v, "key_name"),
+		UserData: wire.TextOf(v, "user_data"),
 	}
 	if metadata, ok := v.Get("metadata"); ok {
 		to.Metadata = textsIn(metadata)

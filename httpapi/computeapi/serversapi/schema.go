@@ -52,7 +52,8 @@ func networksPart(minor int) string {
 	if minor >= 37 {
 		network = wire.UUIDPart
 	}
-	parts := `"fixed_ip": ` + addressPart + `, "port": {"oneOf": [` + wire.UUIDPart + `, {"type": "null"}]}, "uuid": ` + network
+	parts := `"fixed_ip": ` + addressPart + `, "port": {"oneOf": [` + wire.UUIDPart + `, {"type": "null"}]}, "uuid": ` +
+		network
 	if minor >= 32 && minor < 37 || minor >= 42 {
 		parts += `, "tag": ` + tagPart
 	}
@@ -102,7 +103,8 @@ func newServerSchema(minor int) *pyschema.Schema {
 	parts = append(parts, `"availability_zone": `+wire.NamePart,
 		`"block_device_mapping": {"type": "array", "items": `+wire.ObjectPart(deviceParts, "")+`}`,
 		`"block_device_mapping_v2": `+devicesPart(minor),
-		`"config_drive": `+wire.BooleanPart, `"key_name": `+wire.NamePart, `"min_count": `+wire.PositivePart, `"max_count": `+wire.PositivePart,
+		`"config_drive": `+wire.BooleanPart, `"key_name": `+wire.NamePart, `"min_count": `+wire.PositivePart,
+		`"max_count": `+wire.PositivePart,
 		`"return_reservation_id": `+wire.BooleanPart,
 		`"security_groups": {"type": "array", "items": `+wire.ObjectPart(`"name": `+wire.NamePart, "")+`}`,
 		`"user_data": {"type": "string", "format": "base64", "maxLength": 65535}`)

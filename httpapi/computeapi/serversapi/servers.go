@@ -29,7 +29,8 @@ func showServer(q *wire.Request) error {
 	if err != nil {
 		return err
 	}
-	return q.Respond(http.StatusOK, wire.Single("server", serverView(q, s, shownParts{whole: true, groups: q.Minor >= 71})))
+	return q.Respond(http.StatusOK,
+		wire.Single("server", serverView(q, s, shownParts{whole: true, groups: q.Minor >= 71})))
 }
 
 // showTopology shows the NUMA nodes of a server, of which there are none: extra specs that require
@@ -42,22 +43,26 @@ func showTopology(q *wire.Request) error {
 }
 
 var (
-	serverUpdateSchema2_1   = wire.BodySchema("server", wire.ObjectPart(serverChangeParts, ""))
-	serverUpdateSchema2_19  = wire.BodySchema("server", wire.ObjectPart(serverChangeParts+`, "description": `+shortTextPart, ""))
+	serverUpdateSchema2_1  = wire.BodySchema("server", wire.ObjectPart(serverChangeParts, ""))
+	serverUpdateSchema2_19 = wire.BodySchema("server",
+		wire.ObjectPart(serverChangeParts+`, "description": `+shortTextPart, ""))
 	serverUpdateSchema2_90  = hostnameUpdateSchema(90, "")
 	serverUpdateSchema2_94  = hostnameUpdateSchema(94, "")
-	serverUpdateSchema2_104 = hostnameUpdateSchema(104, `, "pinned_availability_zone": {"oneOf": [`+wire.TextPart+`, {"type": "null"}]}`)
+	serverUpdateSchema2_104 = hostnameUpdateSchema(104,
+		`, "pinned_availability_zone": {"oneOf": [`+wire.TextPart+`, {"type": "null"}]}`)
 )
 
 const (
 	serverChangeParts = `"name": ` + wire.NamePart + `, "OS-DCF:diskConfig": {"type": "string", "enum": ["AUTO", "MANUAL"]},
 		"accessIPv4": {"type": "string", "format": "ipv4"}, "accessIPv6": {"type": "string", "format": "ipv6"}`
-	shortTextPart = `{"type": ["string", "null"], "minLength": 0, "maxLength": 255, "pattern": "` + wire.PrintablePattern + `"}`
+	shortTextPart = `{"type": ["string", "null"], "minLength": 0, "maxLength": 255, "pattern": "` + wire.PrintablePattern +
+		`"}`
 )
 
 // hostnameUpdateSchema is the schema of an update since host names can be changed, with more parts.
 func hostnameUpdateSchema(minor int, more string) *pyschema.Schema {
-	return wire.BodySchema("server", wire.ObjectPart(serverChangeParts+`, "description": `+shortTextPart+`, "hostname": `+hostnamePart(minor)+more, ""))
+	return wire.BodySchema("server",
+		wire.ObjectPart(serverChangeParts+`, "description": `+shortTextPart+`, "hostname": `+hostnamePart(minor)+more, ""))
 }
 
 // updateServer changes a server. Since 2.104 that may be the zone that it is pinned to.
@@ -85,13 +90,15 @@ func updateServer(q *wire.Request) error {
 	if err != nil {
 		return err
 	}
-	return q.Respond(http.StatusOK, wire.Single("server", serverView(q, s, shownParts{whole: q.Minor >= 75, groups: q.Minor >= 71})))
+	return q.Respond(http.StatusOK,
+		wire.Single("server", serverView(q, s, shownParts{whole: q.Minor >= 75, groups: q.Minor >= 71})))
 }
 
 func serverChange(v pyjson.Value) servers.ServerChange {
 	return servers.ServerChange{
 		PinnedZone: wire.TextOf(v, "pinned_availability_zone"),
-		Name:       wire.Trimmed(wire.TextOf(v, "name")), Description: wire.TextOf(v, "description"), Hostname: wire.TextOf(v, "hostname"), DiskConfig: wire.TextOf(v, "OS-DCF:diskConfig"),
+		Name:       wire.Trimmed(wire.TextOf(v, "name")), Description: wire.TextOf(v, "description"),
+		Hostname: wire.TextOf(v, "hostname"), DiskConfig: wire.TextOf(v, "OS-DCF:diskConfig"),
 		AccessIPv4: wire.CanonicalIn(v, "accessIPv4"), AccessIPv6: wire.CanonicalIn(v, "accessIPv6"),
 	}
 }

@@ -100,7 +100,8 @@ func addTag(q *wire.Request) error {
 	if status == http.StatusCreated {
 		q.Writer.Header().Set("Location", q.PathURL("servers/"+string(s.ID)+"/tags/"+url.PathEscape(tag)))
 	}
-	q.Writer.Header().Set("Content-Type", "text/html; charset=UTF-8") // what Nova's library sends with answers without a body
+	// Nova's library sends this type with answers without a body.
+	q.Writer.Header().Set("Content-Type", "text/html; charset=UTF-8")
 	q.Writer.WriteHeader(status)
 	return nil
 }

@@ -25,7 +25,8 @@ func serverView(q *wire.Request, s servers.Server, parts shownParts) view.Object
 	shown := view.Object{
 		view.Text("id", s.ID), view.Text("name", s.Name), view.Text("status", status), view.Text("tenant_id", s.Project),
 		view.Text("user_id", s.User), view.TextMap("metadata", s.Metadata), view.Text("hostId", hostID(s.Project, s.Host)),
-		imageOf(q, s), view.Nested("flavor", flavorOf(q, s)), isoTime("created", s.CreatedAt), isoTime("updated", s.UpdatedAt),
+		imageOf(q, s), view.Nested("flavor", flavorOf(q, s)), isoTime("created", s.CreatedAt),
+		isoTime("updated", s.UpdatedAt),
 		view.Nested("addresses", addressesOf(shownPorts(s), parts.whole)),
 		view.Text("accessIPv4", s.AccessIPv4), view.Text("accessIPv6", s.AccessIPv6), q.Links("servers", string(s.ID)),
 		view.Text("OS-DCF:diskConfig", s.DiskConfig),
@@ -57,9 +58,11 @@ func serverExtensions(q *wire.Request, s servers.Server) view.Object {
 		drive = "True"
 	}
 	shown := view.Object{
-		view.Text("OS-EXT-AZ:availability_zone", s.In), view.Text("config_drive", drive), view.TextOrNull("key_name", s.KeyName),
+		view.Text("OS-EXT-AZ:availability_zone", s.In), view.Text("config_drive", drive),
+		view.TextOrNull("key_name", s.KeyName),
 		wire.Time("OS-SRV-USG:launched_at", s.LaunchedAt), wire.Time("OS-SRV-USG:terminated_at", s.TerminatedAt),
-		view.TextOrNull("OS-EXT-STS:task_state", s.Task), view.Text("OS-EXT-STS:vm_state", s.State), view.Int("OS-EXT-STS:power_state", s.Power),
+		view.TextOrNull("OS-EXT-STS:task_state", s.Task), view.Text("OS-EXT-STS:vm_state", s.State),
+		view.Int("OS-EXT-STS:power_state", s.Power),
 		view.Texts[string]("os-extended-volumes:volumes_attached", nil),
 	}.If(len(s.Ports) > 0, securityGroups(s.SecurityGroups, len(s.Ports)))
 	if q.May("os-extended-server-attributes", wire.OfProject(s.Project)) {
@@ -75,8 +78,10 @@ func serverAttributes(q *wire.Request, s servers.Server) view.Object {
 	return view.Object{
 		view.TextOrNull("OS-EXT-SRV-ATTR:host", s.Host), view.TextOrNull("OS-EXT-SRV-ATTR:hypervisor_hostname", s.Node),
 		view.Text("OS-EXT-SRV-ATTR:instance_name", q.API.Servers.InstanceName(s.ServerRow)),
-	}.If(q.Minor >= 3, view.Text("OS-EXT-SRV-ATTR:reservation_id", s.Reservation), view.Int("OS-EXT-SRV-ATTR:launch_index", s.Index),
-		view.Text("OS-EXT-SRV-ATTR:hostname", s.Hostname), view.Text("OS-EXT-SRV-ATTR:kernel_id", ""), view.Text("OS-EXT-SRV-ATTR:ramdisk_id", ""),
+	}.If(q.Minor >= 3, view.Text("OS-EXT-SRV-ATTR:reservation_id", s.Reservation),
+		view.Int("OS-EXT-SRV-ATTR:launch_index", s.Index),
+		view.Text("OS-EXT-SRV-ATTR:hostname", s.Hostname), view.Text("OS-EXT-SRV-ATTR:kernel_id", ""),
+		view.Text("OS-EXT-SRV-ATTR:ramdisk_id", ""),
 		view.Null("OS-EXT-SRV-ATTR:root_device_name"), view.TextOrNull("OS-EXT-SRV-ATTR:user_data", s.UserData))
 }
 
@@ -84,7 +89,8 @@ func serverAttributes(q *wire.Request, s servers.Server) view.Object {
 // unknown.
 func mayReadHostStatus(q *wire.Request, s servers.Server) bool {
 	t := wire.OfProject(s.Project)
-	return q.May("servers:show:host_status", t) || hostStatus(s) == "UNKNOWN" && q.May("servers:show:host_status:unknown-only", t)
+	return q.May("servers:show:host_status", t) ||
+		hostStatus(s) == "UNKNOWN" && q.May("servers:show:host_status:unknown-only", t)
 }
 
 func hostStatus(s servers.Server) string {
@@ -147,7 +153,8 @@ func flavorOf(q *wire.Request, s servers.Server) view.Object {
 	}
 	f := s.Made
 	return view.Object{
-		view.Int("vcpus", f.VCPUs), view.Int("ram", f.MemoryMB), view.Int("disk", f.RootGB), view.Int("ephemeral", f.EphemeralGB),
+		view.Int("vcpus", f.VCPUs), view.Int("ram", f.MemoryMB), view.Int("disk", f.RootGB),
+		view.Int("ephemeral", f.EphemeralGB),
 		view.Int("swap", f.SwapMB), view.Text("original_name", f.Name),
 	}.If(q.May("servers:show:flavor-extra-specs", wire.OfProject(s.Project)), view.TextMap("extra_specs", f.Specs))
 }
@@ -214,7 +221,8 @@ var serverStates = []serverState{
 	{compute.Active, "ACTIVE", map[string]string{
 		"rebooting": "REBOOT", "reboot_pending": "REBOOT", "reboot_started": "REBOOT",
 		"rebooting_hard": "HARD_REBOOT", "reboot_pending_hard": "HARD_REBOOT", "reboot_started_hard": "HARD_REBOOT",
-		"migrating": "MIGRATING", "resize_prep": "RESIZE", "resize_migrating": "RESIZE", "resize_migrated": "RESIZE", "resize_finish": "RESIZE",
+		"migrating": "MIGRATING", "resize_prep": "RESIZE", "resize_migrating": "RESIZE", "resize_migrated": "RESIZE",
+		"resize_finish":        "RESIZE",
 		compute.TaskRebuilding: "REBUILD", compute.RebuildSpawning: "REBUILD",
 	}},
 	{compute.Building, "BUILD", nil},
