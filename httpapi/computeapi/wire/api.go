@@ -37,7 +37,9 @@ const HostsPrefix = "/berth/v1"
 
 // Route is one of the routes, below Prefix, from a minor version on.
 func (a *API) Route(method, path string, since int, h Handler) httpapi.Route {
-	return httpapi.Route{Method: method, Pattern: Prefix + path, Since: since, Handle: a.Serve(h, bodyRules(method, path)...)}
+	return httpapi.Route{
+		Method: method, Pattern: Prefix + path, Since: since, Handle: a.Serve(h, bodyRules(method, path)...),
+	}
 }
 
 // List is the route of a list, or of what many objects are read for.

@@ -53,7 +53,8 @@ func forbidden(rule string) error {
 // and validates a body first, which may name the action or the owner; that is only done here for
 // callers who may be allowed something. A server of another project stays hidden from them.
 func (q *Request) possible(rules []string) error {
-	if len(rules) == 0 || slices.ContainsFunc(rules, func(rule string) bool { return q.API.Policy.Possible(q.Caller, rule) }) {
+	if len(rules) == 0 ||
+		slices.ContainsFunc(rules, func(rule string) bool { return q.API.Policy.Possible(q.Caller, rule) }) {
 		return nil
 	}
 	if q.Param("server") != "" {
@@ -124,5 +125,7 @@ func deprecated(r policyRule) *policy.Deprecated {
 	if !renamed {
 		name, check = r.old, oldRules[r.old]
 	}
-	return &policy.Deprecated{Name: name, Check: check, Reason: "It gave every role of a project the same rights.", Since: "21.0.0"}
+	return &policy.Deprecated{
+		Name: name, Check: check, Reason: "It gave every role of a project the same rights.", Since: "21.0.0",
+	}
 }

@@ -90,7 +90,8 @@ func (q *Request) Viewer() compute.Viewer {
 // Author is the caller as the author of an action.
 func (q *Request) Author() compute.Caller {
 	return compute.Caller{
-		Project: q.Caller.ProjectID, User: q.Caller.UserID, Request: httpapi.RequestID(q.Request), Global: httpapi.GlobalID(q.Request), Admin: q.IsAdmin(),
+		Project: q.Caller.ProjectID, User: q.Caller.UserID, Request: httpapi.RequestID(q.Request),
+		Global: httpapi.GlobalID(q.Request), Admin: q.IsAdmin(),
 	}
 }
 

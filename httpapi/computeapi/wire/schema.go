@@ -19,7 +19,8 @@ const (
 	TextPart   = `{"type": "string", "minLength": 1, "maxLength": 255}`
 	HostPart   = `{"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[a-zA-Z0-9-._]*$"}`
 	// HostnamePart is for the host name of a server.
-	HostnamePart = `{"type": "string", "minLength": 2, "maxLength": 63, "pattern": "^[a-zA-Z0-9]+[a-zA-Z0-9-]*[a-zA-Z0-9]+$"}`
+	HostnamePart = `{"type": "string", "minLength": 2, "maxLength": 63, ` +
+		`"pattern": "^[a-zA-Z0-9]+[a-zA-Z0-9-]*[a-zA-Z0-9]+$"}`
 	CountPart    = `{"type": ["integer", "string"], "pattern": "^[0-9]*$", "minimum": 0, "minLength": 1}`
 	PositivePart = `{"type": ["integer", "string"], "pattern": "^[0-9]*$", "minimum": 1, "minLength": 1}`
 	BooleanPart  = `{"type": ["boolean", "string"], "enum": [true, "True", "TRUE", "true", "1", "ON", "On", "on", "YES", "Yes", "yes",
@@ -29,8 +30,9 @@ const (
 // Draft4 has the formats of Nova's validators, and the expressions that Go has not.
 var Draft4 = pyschema.Draft4{
 	Formats: pyschema.Formats{
-		"uuid": pyschema.IsUUIDLike, "name": isName, "az_name": isZoneName, "keypair_name_20": isKeypairName, "keypair_name_292": isKeypairName292,
-		"ipv4": isIPv4, "ipv6": isIPv6, "regex": isExpression, "date-time": isTime, "base64": isBase64,
+		"uuid": pyschema.IsUUIDLike, "name": isName, "az_name": isZoneName, "keypair_name_20": isKeypairName,
+		"keypair_name_292": isKeypairName292,
+		"ipv4":             isIPv4, "ipv6": isIPv6, "regex": isExpression, "date-time": isTime, "base64": isBase64,
 		"name_with_leading_trailing_spaces": isSpacedName,
 	},
 	Patterns: map[string]func(string) bool{FlavorIDPattern: isFlavorID, PrintablePattern: isPrintable},
