@@ -90,7 +90,10 @@ func Problem(p httpapi.Problem) (media string, body []byte) {
 	if p.Status == http.StatusUnauthorized {
 		detail = "The request you have made requires authentication."
 	}
-	body, _ = json.Marshal(object{"error": object{"code": p.Status, "message": detail, "title": http.StatusText(p.Status)}}) // texts and numbers have a form
+	// Encoding texts and numbers does not fail.
+	body, _ = json.Marshal(object{
+		"error": object{"code": p.Status, "message": detail, "title": http.StatusText(p.Status)},
+	})
 	return "application/json", body
 }
 

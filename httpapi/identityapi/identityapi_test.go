@@ -31,7 +31,8 @@ func newService(t *testing.T) *service {
 		local.User{ID: "c", Name: "nova", Password: "third", Roles: []string{"service"}})
 	api := &identityapi.API{Directory: d}
 	s := httptest.NewServer(httpapi.New(httpapi.Config{
-		Service: "identity", Routes: api.Routes(), Authenticate: identityapi.Authenticate(d), Public: identityapi.Public, Problem: identityapi.Problem,
+		Service: "identity", Routes: api.Routes(), Authenticate: identityapi.Authenticate(d), Public: identityapi.Public,
+		Problem: identityapi.Problem,
 	}))
 	t.Cleanup(s.Close)
 	d.Offer(local.Service{Type: "identity", Name: "keystone", URL: s.URL + "/v3"})
@@ -66,7 +67,8 @@ func (s *service) request(method, path, body string, headers ...string) (*http.R
 }
 
 func password(user, password, scope string) string {
-	return `{"auth": {"identity": {"methods": ["password"], "password": {"user": {"name": "` + user + `", "domain": {"id": "default"}, "password": "` + password + `"}}}` + scope + `}}`
+	return `{"auth": {"identity": {"methods": ["password"], "password": {"user": {"name": "` + user +
+		`", "domain": {"id": "default"}, "password": "` + password + `"}}}` + scope + `}}`
 }
 
 const inProject = `, "scope": {"project": {"name": "demo", "domain": {"name": "Default"}}}`
@@ -87,21 +89,29 @@ func TestLogins(t *testing.T) {
 		status int
 		want   []string
 	}{
-		"Project":        {password("demo", "other", inProject), 201, []string{`"project":{`, `"name":"member"`, `"catalog":[{`, `"url":"http://127.0.0.1:9696"`, `"region_id":"RegionOne"`}},
-		"Unscoped":       {password("demo", "other", ""), 201, []string{`"user":{`}},
-		"SaidSo":         {password("demo", "other", `, "scope": "unscoped"`), 201, []string{`"user":{`}},
-		"System":         {password("admin", "secret", `, "scope": {"system": {"all": true}}`), 201, []string{`"system":{"all":true}`}},
+		"Project": {password("demo", "other", inProject), 201, []string{
+			`"project":{`, `"name":"member"`, `"catalog":[{`, `"url":"http://127.0.0.1:9696"`, `"region_id":"RegionOne"`,
+		}},
+		"Unscoped": {password("demo", "other", ""), 201, []string{`"user":{`}},
+		"SaidSo":   {password("demo", "other", `, "scope": "unscoped"`), 201, []string{`"user":{`}},
+		"System": {
+			password("admin", "secret", `, "scope": {"system": {"all": true}}`), 201, []string{`"system":{"all":true}`},
+		},
 		"SystemAsMember": {password("demo", "other", `, "scope": {"system": {"all": true}}`), 401, nil},
 		"Domain":         {password("demo", "other", `, "scope": {"domain": {"id": "default"}}`), 401, nil},
-		"OtherProject":   {password("demo", "other", `, "scope": {"project": {"name": "x", "domain": {"name": "Default"}}}`), 401, nil},
-		"OtherDomain":    {strings.Replace(password("demo", "other", ""), "default", "x", 1), 401, nil},
-		"WrongPassword":  {password("demo", "secret", inProject), 401, []string{"The request you have made requires authentication."}},
-		"OtherMethod":    {`{"auth": {"identity": {"methods": ["totp"]}}}`, 401, nil},
-		"NoMethod":       {`{"auth": {"identity": {}}}`, 400, []string{"auth.identity.methods"}},
-		"Nothing":        {``, 400, []string{`"title":"Bad Request"`}},
-		"NoObject":       {`[1]`, 400, nil},
-		"WrongTypes":     {`{"auth": {"identity": {"methods": 7}}}`, 400, nil},
-		"WrongToken":     {`{"auth": {"identity": {"methods": ["token"], "token": {"id": "x"}}}}`, 401, nil},
+		"OtherProject": {
+			password("demo", "other", `, "scope": {"project": {"name": "x", "domain": {"name": "Default"}}}`), 401, nil,
+		},
+		"OtherDomain": {strings.Replace(password("demo", "other", ""), "default", "x", 1), 401, nil},
+		"WrongPassword": {
+			password("demo", "secret", inProject), 401, []string{"The request you have made requires authentication."},
+		},
+		"OtherMethod": {`{"auth": {"identity": {"methods": ["totp"]}}}`, 401, nil},
+		"NoMethod":    {`{"auth": {"identity": {}}}`, 400, []string{"auth.identity.methods"}},
+		"Nothing":     {``, 400, []string{`"title":"Bad Request"`}},
+		"NoObject":    {`[1]`, 400, nil},
+		"WrongTypes":  {`{"auth": {"identity": {"methods": 7}}}`, 400, nil},
+		"WrongToken":  {`{"auth": {"identity": {"methods": ["token"], "token": {"id": "x"}}}}`, 401, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			res, body := s.request("POST", "/v3/auth/tokens", tc.body)
@@ -151,8 +161,10 @@ func TestTokensOfTokens(t *testing.T) {
 	first, id := read(s.request("POST", "/v3/auth/tokens", password("demo", "other", "")))
 	for range 2 {
 		var next shown
-		next, id = read(s.request("POST", "/v3/auth/tokens", `{"auth": {"identity": {"methods": ["token"], "token": {"id": "`+id+`"}}`+inProject+`}}`))
-		if a := next.Token.Audit; len(a) != 2 || a[1] != first.Token.Audit[0] || strings.Join(next.Token.Methods, " ") != "token password" || next.Token.Expires != first.Token.Expires {
+		next, id = read(s.request("POST", "/v3/auth/tokens",
+			`{"auth": {"identity": {"methods": ["token"], "token": {"id": "`+id+`"}}`+inProject+`}}`))
+		if a := next.Token.Audit; len(a) != 2 || a[1] != first.Token.Audit[0] ||
+			strings.Join(next.Token.Methods, " ") != "token password" || next.Token.Expires != first.Token.Expires {
 			t.Errorf("the token is %+v, made of %+v", next, first)
 		}
 		first = next
@@ -161,11 +173,13 @@ func TestTokensOfTokens(t *testing.T) {
 
 func TestVersions(t *testing.T) {
 	s := newService(t)
-	if res, body := s.request("GET", "/", ""); res.StatusCode != 300 || res.Header.Get("Location") != s.url+"/v3/" || !strings.Contains(body, `{"versions":{"values":[{"id":"v3.14"`) {
+	if res, body := s.request("GET", "/", ""); res.StatusCode != 300 || res.Header.Get("Location") != s.url+"/v3/" ||
+		!strings.Contains(body, `{"versions":{"values":[{"id":"v3.14"`) {
 		t.Errorf("GET / = %d %v %s", res.StatusCode, res.Header, body)
 	}
 	for _, path := range []string{"/v3", "/v3/"} {
-		if res, body := s.request("GET", path, ""); res.StatusCode != 200 || !strings.HasPrefix(body, `{"version":{"id":"v3.14"`) {
+		if res, body := s.request("GET", path, ""); res.StatusCode != 200 ||
+			!strings.HasPrefix(body, `{"version":{"id":"v3.14"`) {
 			t.Errorf("GET %s = %d %s", path, res.StatusCode, body)
 		}
 	}
@@ -222,7 +236,8 @@ func TestWhoSeesWhat(t *testing.T) {
 			}
 		})
 	}
-	if res, _ := s.request("DELETE", "/v3/auth/tokens", "", "X-Auth-Token: "+demo, "X-Subject-Token: "+demo); res.StatusCode != 204 {
+	if res, _ := s.request("DELETE", "/v3/auth/tokens", "", "X-Auth-Token: "+
+		demo, "X-Subject-Token: "+demo); res.StatusCode != 204 {
 		t.Errorf("a logout is answered %d", res.StatusCode)
 	}
 	if res, _ := s.request("GET", "/v3/auth/catalog", "", "X-Auth-Token: "+demo); res.StatusCode != 401 {
@@ -236,7 +251,8 @@ func TestServicesCheckTokens(t *testing.T) {
 	v, err := keystone.New(keystone.Options{Credentials: keystone.Credentials{
 		Type: "password",
 		Auth: keystone.Auth{
-			AuthURL: s.url + "/v3", Username: "nova", Password: "third", UserDomainID: "default", ProjectName: "demo", ProjectDomainID: "default",
+			AuthURL: s.url + "/v3", Username: "nova", Password: "third", UserDomainID: "default", ProjectName: "demo",
+			ProjectDomainID: "default",
 		},
 	}})
 	if err != nil {

@@ -28,7 +28,9 @@ var interfaces = []string{"public", "internal", "admin"}
 func (a *API) entries() []object {
 	all := []object{}
 	for _, s := range a.Directory.Services() {
-		all = append(all, object{"id": derived("service " + s.Type), "type": s.Type, "name": s.Name, "endpoints": endpoints(s)})
+		all = append(all, object{
+			"id": derived("service " + s.Type), "type": s.Type, "name": s.Name, "endpoints": endpoints(s),
+		})
 	}
 	return all
 }
@@ -56,7 +58,10 @@ var filters = []string{"name", "type", "domain_id", "service_id", "interface", "
 
 func (a *API) lists() []list {
 	return []list{
-		{one: "project", many: "projects", all: a.projects, own: func(t *local.Token, _ object) bool { return t.Scope.Project }},
+		{
+			one: "project", many: "projects", all: a.projects,
+			own: func(t *local.Token, _ object) bool { return t.Scope.Project },
+		},
 		{one: "user", many: "users", all: a.users, own: func(t *local.Token, o object) bool { return o["id"] == t.User.ID }},
 		{one: "role", many: "roles", all: a.roles},
 		{one: "domain", many: "domains", all: domains},
@@ -68,7 +73,8 @@ func (a *API) lists() []list {
 
 func (a *API) projects() []object {
 	return []object{{
-		"id": a.Directory.Project.ID, "name": a.Directory.Project.Name, "domain_id": local.DomainID, "parent_id": local.DomainID,
+		"id": a.Directory.Project.ID, "name": a.Directory.Project.Name, "domain_id": local.DomainID,
+		"parent_id":   local.DomainID,
 		"description": "", "enabled": true, "is_domain": false, "tags": []string{}, "options": object{},
 	}}
 }
@@ -96,7 +102,10 @@ func (a *API) roles() (all []object) {
 }
 
 func domains() []object {
-	return []object{{"id": local.DomainID, "name": local.DomainName, "description": "", "enabled": true, "tags": []string{}, "options": object{}}}
+	return []object{{
+		"id": local.DomainID, "name": local.DomainName, "description": "", "enabled": true, "tags": []string{},
+		"options": object{},
+	}}
 }
 
 func regions() []object {
@@ -141,7 +150,8 @@ func (l list) routes(a *API) []httpapi.Route {
 }
 
 func (l list) refuse(http.ResponseWriter, *http.Request) error {
-	return forbidden("This identity service is for one machine: its " + l.many + " are what they are. Use Keystone to change any.")
+	return forbidden("This identity service is for one machine: its " + l.many +
+		" are what they are. Use Keystone to change any.")
 }
 
 func (l list) index(a *API) httpapi.Handler {
@@ -230,8 +240,11 @@ func (a *API) assignments(w http.ResponseWriter, r *http.Request) error {
 		for _, role := range u.Roles {
 			if cur("user.id", u.ID) && cur("role.id", roleID(role)) && cur("scope.project.id", project.ID) {
 				found = append(found, object{
-					"user": shown(u.ID, u.Name, domain), "role": shown(roleID(role), role, nil), "scope": object{"project": shown(project.ID, project.Name, domain)},
-					"links": object{"assignment": httpapi.AbsoluteURL(r, "/v3/projects/"+project.ID+"/users/"+u.ID+"/roles/"+roleID(role))},
+					"user": shown(u.ID, u.Name, domain), "role": shown(roleID(role), role, nil),
+					"scope": object{"project": shown(project.ID, project.Name, domain)},
+					"links": object{
+						"assignment": httpapi.AbsoluteURL(r, "/v3/projects/"+project.ID+"/users/"+u.ID+"/roles/"+roleID(role)),
+					},
 				})
 			}
 		}
