@@ -41,9 +41,13 @@ func (a *API) Routes() []httpapi.Route {
 		{Method: http.MethodGet, Pattern: "/v2/schemas/members", Handle: listSchema("members", memberSchema)},
 	}
 	for _, path := range []string{"/v2", "/v2/"} {
-		routes = append(routes, httpapi.Route{Method: http.MethodGet, Pattern: path, Name: "/v2", Handle: versions(http.StatusMultipleChoices)})
+		routes = append(routes, httpapi.Route{
+			Method: http.MethodGet, Pattern: path, Name: "/v2", Handle: versions(http.StatusMultipleChoices),
+		})
 	}
-	for _, path := range []string{"", "/{id}", "/{id}/file", "/{id}/members", "/{id}/members/{member}", "/{id}/tags/{tag}", "/{id}/actions/{action}"} {
+	for _, path := range []string{
+		"", "/{id}", "/{id}/file", "/{id}/members", "/{id}/members/{member}", "/{id}/tags/{tag}", "/{id}/actions/{action}",
+	} {
 		for _, method := range []string{http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete} {
 			routes = append(routes, httpapi.Route{Method: method, Pattern: "/v2/images" + path, Handle: refuse})
 		}
@@ -53,14 +57,16 @@ func (a *API) Routes() []httpapi.Route {
 
 // refuse answers requests for changes.
 func refuse(http.ResponseWriter, *http.Request) error {
-	return fault.New(fault.Denied, "", "The images of this service are those in its file; they cannot be changed over HTTP.")
+	return fault.New(fault.Denied, "",
+		"The images of this service are those in its file; they cannot be changed over HTTP.")
 }
 
 // Problem writes the body of an error as Glance does.
 func Problem(p httpapi.Problem) (media string, body []byte) {
 	title := strconv.Itoa(p.Status) + " " + http.StatusText(p.Status)
-	return "text/html; charset=UTF-8", []byte("<html>\n <head>\n  <title>" + title + "</title>\n </head>\n <body>\n  <h1>" + title + "</h1>\n  " +
-		html.EscapeString(p.Detail) + "<br /><br />\n\n\n\n </body>\n</html>")
+	return "text/html; charset=UTF-8",
+		[]byte("<html>\n <head>\n  <title>" + title + "</title>\n </head>\n <body>\n  <h1>" + title + "</h1>\n  " +
+			html.EscapeString(p.Detail) + "<br /><br />\n\n\n\n </body>\n</html>")
 }
 
 // supported are the minor versions of a Glance without several stores and without

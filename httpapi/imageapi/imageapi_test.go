@@ -28,17 +28,20 @@ func serve(t *testing.T) *httptest.Server {
 	at := time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
 	api := &imageapi.API{Catalog: images.NewCatalog([]images.Image{
 		{
-			ID: cirros, Name: "cirros-0.5.1-x86_64-disk", Status: "active", Visibility: "public", DiskFormat: "qcow2", ContainerFormat: "bare",
-			Size: 16338944, CreatedAt: at, UpdatedAt: at,
+			ID: cirros, Name: "cirros-0.5.1-x86_64-disk", Status: "active", Visibility: "public", DiskFormat: "qcow2",
+			ContainerFormat: "bare",
+			Size:            16338944, CreatedAt: at, UpdatedAt: at,
 		},
 		{
-			ID: debian, Name: "debian", Status: "active", Visibility: "shared", DiskFormat: "raw", ContainerFormat: "bare", MinDisk: 2, MinRAM: 256,
+			ID: debian, Name: "debian", Status: "active", Visibility: "shared", DiskFormat: "raw", ContainerFormat: "bare",
+			MinDisk: 2, MinRAM: 256,
 			Owner: "p", Protected: true, Tags: []string{"lts"}, CreatedAt: at.Add(time.Hour), UpdatedAt: at.Add(time.Hour),
 			Properties: map[string]string{"trait:HW_CPU_X86_AVX2": "required", "hw_cpu_policy": "dedicated"},
 		},
 	})}
 	s := httptest.NewServer(httpapi.New(httpapi.Config{
-		Service: "image", Routes: api.Routes(), Authenticate: httpapi.NoAuth, Public: imageapi.Public, Problem: imageapi.Problem,
+		Service: "image", Routes: api.Routes(), Authenticate: httpapi.NoAuth, Public: imageapi.Public,
+		Problem: imageapi.Problem,
 	}))
 	t.Cleanup(s.Close)
 	return s
@@ -69,53 +72,75 @@ func request(t *testing.T, method, path string) (status int, header http.Header,
 }
 
 func TestAnswers(t *testing.T) {
-	const shownCirros = `{"name": "cirros-0.5.1-x86_64-disk", "disk_format": "qcow2", "container_format": "bare", "visibility": "public", "size": 16338944, ` +
-		`"virtual_size": null, "status": "active", "checksum": null, "protected": false, "min_ram": 0, "min_disk": 0, "owner": null, "os_hidden": false, ` +
-		`"os_hash_algo": null, "os_hash_value": null, "id": "` + cirros + `", "created_at": "2026-07-01T12:00:00Z", "updated_at": "2026-07-01T12:00:00Z", ` +
-		`"tags": [], "self": "/v2/images/` + cirros + `", "file": "/v2/images/` + cirros + `/file", "schema": "/v2/schemas/image"}`
+	const shownCirros = `{"name": "cirros-0.5.1-x86_64-disk", "disk_format": "qcow2", "container_format": "bare", ` +
+		`"visibility": "public", "size": 16338944, ` +
+		`"virtual_size": null, "status": "active", "checksum": null, "protected": false, "min_ram": 0, "min_disk": 0, ` +
+		`"owner": null, "os_hidden": false, ` +
+		`"os_hash_algo": null, "os_hash_value": null, "id": "` + cirros +
+		`", "created_at": "2026-07-01T12:00:00Z", "updated_at": "2026-07-01T12:00:00Z", ` +
+		`"tags": [], "self": "/v2/images/` + cirros + `", "file": "/v2/images/` + cirros +
+		`/file", "schema": "/v2/schemas/image"}`
 	for path, tc := range map[string]struct {
 		status int
 		want   []string
 	}{
-		"/":         {300, []string{`{"versions": [{"id": "v2.15", "status": "CURRENT", "links": [{"rel": "self", "href": "URL/v2/"}]}, {"id": "v2.9", "status": "SUPPORTED"`}},
+		"/": {300, []string{`{"versions": [{"id": "v2.15", "status": "CURRENT", "links": [{"rel": "self", ` +
+			`"href": "URL/v2/"}]}, {"id": "v2.9", "status": "SUPPORTED"`}},
 		"/v2/":      {300, []string{`"v2.15"`}},
 		"/versions": {200, []string{`"v2.15"`}},
 
-		"/v2/images/" + cirros:                     {200, []string{shownCirros}},
-		"/v2/images/" + strings.ToUpper(cirros):    {200, []string{shownCirros}},
-		"/v2/images/" + debian:                     {200, []string{`{"hw_cpu_policy": "dedicated", "trait:HW_CPU_X86_AVX2": "required", "name": "debian"`, `"tags": ["lts"]`, `"protected": true, "min_ram": 256, "min_disk": 2, "owner": "p"`}},
-		"/v2/images/cirros-0.5.1-x86_64-disk":      {404, []string{"<h1>404 Not Found</h1>", "No image found with ID cirros-0.5.1-x86_64-disk<br />"}},
-		"/v2/images/<b>":                           {404, []string{"No image found with ID &lt;b&gt;<br />"}},
-		"/v2/images/" + cirros + "/file":           {204, nil},
-		"/v2/images/x/file":                        {404, nil},
-		"/v2/images/" + debian + "/members":        {200, []string{`{"members": [], "schema": "/v2/schemas/members"}`}},
-		"/v2/images/" + cirros + "/members":        {403, []string{"Only shared images have members."}},
-		"/v2/images":                               {200, []string{`{"images": [{"hw_cpu_policy"`, shownCirros + `], "first": "/v2/images", "schema": "/v2/schemas/images"}`}},
-		"/v2/images?name=cirros-0.5.1-x86_64-disk": {200, []string{`{"images": [` + shownCirros + `], "first": "/v2/images?name=cirros-0.5.1-x86_64-disk", "schema"`}},
+		"/v2/images/" + cirros:                  {200, []string{shownCirros}},
+		"/v2/images/" + strings.ToUpper(cirros): {200, []string{shownCirros}},
+		"/v2/images/" + debian: {200, []string{
+			`{"hw_cpu_policy": "dedicated", "trait:HW_CPU_X86_AVX2": "required", "name": "debian"`, `"tags": ["lts"]`,
+			`"protected": true, "min_ram": 256, "min_disk": 2, "owner": "p"`,
+		}},
+		"/v2/images/cirros-0.5.1-x86_64-disk": {
+			404, []string{"<h1>404 Not Found</h1>", "No image found with ID cirros-0.5.1-x86_64-disk<br />"},
+		},
+		"/v2/images/<b>":                    {404, []string{"No image found with ID &lt;b&gt;<br />"}},
+		"/v2/images/" + cirros + "/file":    {204, nil},
+		"/v2/images/x/file":                 {404, nil},
+		"/v2/images/" + debian + "/members": {200, []string{`{"members": [], "schema": "/v2/schemas/members"}`}},
+		"/v2/images/" + cirros + "/members": {403, []string{"Only shared images have members."}},
+		"/v2/images": {
+			200,
+			[]string{`{"images": [{"hw_cpu_policy"`, shownCirros + `], "first": "/v2/images", "schema": "/v2/schemas/images"}`},
+		},
+		"/v2/images?name=cirros-0.5.1-x86_64-disk": {
+			200, []string{`{"images": [` + shownCirros + `], "first": "/v2/images?name=cirros-0.5.1-x86_64-disk", "schema"`},
+		},
 		"/v2/images?name=in:x,debian":              {200, []string{`"name": "debian"`}},
 		"/v2/images?tag=lts&tag=x":                 {200, []string{`{"images": [], `}},
 		"/v2/images?hw_cpu_policy=shared":          {200, []string{`{"images": [], `}},
 		"/v2/images?visibility=all&protected=True": {200, []string{`"name": "debian"`}},
 		"/v2/images?visibility=private":            {200, []string{`{"images": [], `}},
 		"/v2/images?size_min=1&size_max=99999999":  {200, []string{`{"images": [` + shownCirros + `]`}},
-		"/v2/images?limit=1&sort=name":             {200, []string{`"name": "debian"`, `"first": "/v2/images?limit=1&sort=name"`, `"next": "/v2/images?limit=1&marker=` + debian + `&sort=name"`}},
-		"/v2/images?limit=1&marker=" + debian:      {200, []string{`{"images": [` + shownCirros + `]`}},
-		"/v2/images?sort_key=size&sort_dir=asc":    {200, []string{`{"images": [{"hw_cpu_policy"`}},
-		"/v2/images?limit=0":                       {200, []string{`{"images": [], `}},
+		"/v2/images?limit=1&sort=name": {200, []string{
+			`"name": "debian"`, `"first": "/v2/images?limit=1&sort=name"`,
+			`"next": "/v2/images?limit=1&marker=` + debian + `&sort=name"`,
+		}},
+		"/v2/images?limit=1&marker=" + debian:   {200, []string{`{"images": [` + shownCirros + `]`}},
+		"/v2/images?sort_key=size&sort_dir=asc": {200, []string{`{"images": [{"hw_cpu_policy"`}},
+		"/v2/images?limit=0":                    {200, []string{`{"images": [], `}},
 
-		"/v2/images?limit=x":                               {400, []string{"limit param must be an integer"}},
-		"/v2/images?limit=-1":                              {400, []string{"limit param must be positive"}},
-		"/v2/images?marker=x":                              {400, []string{"Image x could not be found."}},
-		"/v2/images?sort=color":                            {400, []string{"Invalid sort key: color. It must be one of the following: name, status,"}},
+		"/v2/images?limit=x":  {400, []string{"limit param must be an integer"}},
+		"/v2/images?limit=-1": {400, []string{"limit param must be positive"}},
+		"/v2/images?marker=x": {400, []string{"Image x could not be found."}},
+		"/v2/images?sort=color": {
+			400, []string{"Invalid sort key: color. It must be one of the following: name, status,"},
+		},
 		"/v2/images?sort=name:up":                          {400, []string{"Invalid sort direction: up"}},
 		"/v2/images?sort=name&sort_key=id":                 {400, []string{"Old and new sorting syntax cannot be combined"}},
 		"/v2/images?sort_key=id&sort_dir=asc&sort_dir=asc": {400, []string{"Number of sort dirs does not match"}},
 		"/v2/images?visibility=secret":                     {400, []string{"Invalid visibility value: secret"}},
-		"/v2/images?os_hidden=perhaps":                     {400, []string{"Invalid value &#39;perhaps&#39; for &#39;os_hidden&#39; filter."}},
-		"/v2/images?protected=perhaps":                     {400, nil},
-		"/v2/images?size_min=-1":                           {400, []string{"Cannot convert image size"}},
-		"/v2/images?%zz":                                   {400, []string{"malformed"}},
-		"/v1/images":                                       {404, nil},
+		"/v2/images?os_hidden=perhaps": {
+			400, []string{"Invalid value &#39;perhaps&#39; for &#39;os_hidden&#39; filter."},
+		},
+		"/v2/images?protected=perhaps": {400, nil},
+		"/v2/images?size_min=-1":       {400, []string{"Cannot convert image size"}},
+		"/v2/images?%zz":               {400, []string{"malformed"}},
+		"/v1/images":                   {404, nil},
 	} {
 		status, _, body := request(t, http.MethodGet, path)
 		if status != tc.status {
@@ -133,11 +158,13 @@ func TestAnswers(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	for _, line := range []string{
 		"POST /v2/images", "PATCH /v2/images/" + cirros, "DELETE /v2/images/" + cirros, "PUT /v2/images/" + cirros + "/file",
-		"PUT /v2/images/" + cirros + "/tags/x", "POST /v2/images/" + cirros + "/members", "POST /v2/images/" + cirros + "/actions/deactivate",
+		"PUT /v2/images/" + cirros + "/tags/x", "POST /v2/images/" + cirros + "/members",
+		"POST /v2/images/" + cirros + "/actions/deactivate",
 	} {
 		method, path, _ := strings.Cut(line, " ")
 		status, header, body := request(t, method, path)
-		if status != http.StatusForbidden || !strings.Contains(body, "they cannot be changed over HTTP") || !strings.HasPrefix(header.Get("Content-Type"), "text/html") {
+		if status != http.StatusForbidden || !strings.Contains(body, "they cannot be changed over HTTP") ||
+			!strings.HasPrefix(header.Get("Content-Type"), "text/html") {
 			t.Errorf("%s = %d %s", line, status, body)
 		}
 	}

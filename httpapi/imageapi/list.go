@@ -51,7 +51,9 @@ func (a *API) list(w http.ResponseWriter, r *http.Request) error {
 	}
 	page := all[:min(limit, len(all))]
 	values.Del("marker")
-	return httpapi.Respond(w, http.StatusOK, func(j *httpapi.JSON) { renderList(j, page, len(page) > 0 && len(page) == limit, values) })
+	return httpapi.Respond(w, http.StatusOK, func(j *httpapi.JSON) {
+		renderList(j, page, len(page) > 0 && len(page) == limit, values)
+	})
 }
 
 func renderList(j *httpapi.JSON, page []images.Image, more bool, values url.Values) {
@@ -122,7 +124,8 @@ func sortOf(values url.Values) (by []images.Sort, err error) {
 		key = strings.TrimSpace(key)
 		switch {
 		case !slices.Contains(images.SortKeys, key):
-			return nil, invalid("Invalid sort key: %s. It must be one of the following: %s.", key, strings.Join(images.SortKeys, ", "))
+			return nil, invalid("Invalid sort key: %s. It must be one of the following: %s.", key,
+				strings.Join(images.SortKeys, ", "))
 		case direction != "" && direction != "asc" && direction != "desc":
 			return nil, invalid("Invalid sort direction: %s", direction)
 		}
