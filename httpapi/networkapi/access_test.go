@@ -63,16 +63,20 @@ func access(t *testing.T, s neutron.Side, table string, before ...func()) string
 	ids := map[string]string{"demo": s.Projects()["demo"]}
 	ids["net"] = id("member", "networks", "network", `{"name": "net"}`)
 	ids["shared"] = id("admin", "networks", "network", `{"name": "shared", "shared": true}`)
-	ids["subnet"] = id("member", "subnets", "subnet", `{"network_id": "`+ids["net"]+`", "ip_version": 4, "cidr": "10.0.0.0/24"}`)
-	ids["open"] = id("admin", "subnets", "subnet", `{"network_id": "`+ids["shared"]+`", "ip_version": 4, "cidr": "10.1.0.0/24"}`)
+	ids["subnet"] = id("member", "subnets", "subnet",
+		`{"network_id": "`+ids["net"]+`", "ip_version": 4, "cidr": "10.0.0.0/24"}`)
+	ids["open"] = id("admin", "subnets", "subnet",
+		`{"network_id": "`+ids["shared"]+`", "ip_version": 4, "cidr": "10.1.0.0/24"}`)
 	ids["group"] = id("member", "security-groups", "security_group", `{"name": "group"}`)
-	ids["port"] = id("member", "ports", "port", `{"network_id": "`+ids["net"]+`", "security_groups": ["`+ids["group"]+`"]}`)
+	ids["port"] = id("member", "ports", "port",
+		`{"network_id": "`+ids["net"]+`", "security_groups": ["`+ids["group"]+`"]}`)
 	id("admin", "ports", "port", `{"network_id": "`+ids["shared"]+`"}`)
 	ids["trunk"] = id("member", "trunks", "trunk", `{"port_id": "`+ids["port"]+`"}`)
 	ids["policy"] = id("admin", "qos/policies", "policy", `{"name": "policy"}`)
 	ids["openpolicy"] = id("admin", "qos/policies", "policy", `{"name": "open", "shared": true}`)
 	for _, p := range []string{"policy", "openpolicy"} {
-		ids[p+"rule"] = id("admin", "qos/policies/"+ids[p]+"/bandwidth_limit_rules", "bandwidth_limit_rule", `{"max_kbps": 1}`)
+		ids[p+"rule"] = id("admin", "qos/policies/"+ids[p]+"/bandwidth_limit_rules", "bandwidth_limit_rule",
+			`{"max_kbps": 1}`)
 		id("admin", "networks", "network", `{"name": "with policy", "qos_policy_id": "`+ids[p]+`"}`)
 	}
 	kinds := map[string]string{
@@ -90,7 +94,8 @@ func access(t *testing.T, s neutron.Side, table string, before ...func()) string
 		return group["security_group_rules"].([]any)[0].(map[string]any)["id"].(string)
 	}
 	segment := func() string {
-		net := id("admin", "networks", "network", `{"provider:network_type": "vlan", "provider:physical_network": "physnet0"}`)
+		net := id("admin", "networks", "network",
+			`{"provider:network_type": "vlan", "provider:physical_network": "physnet0"}`)
 		_, answer := c.request(s.Token(t, "admin"), "GET", "/v2.0/segments?network_id="+net, "")
 		var all struct{ Segments []struct{ ID string } }
 		if err := json.Unmarshal([]byte(answer), &all); err != nil || len(all.Segments) != 1 {
@@ -118,9 +123,11 @@ func access(t *testing.T, s neutron.Side, table string, before ...func()) string
 		case "/v2.0/agents":
 			ids["fresh"] = agent()
 		case "/v2.0/trunks":
-			ids["fresh"] = id("member", "trunks", "trunk", `{"port_id": "`+id("member", "ports", "port", `{"network_id": "`+ids["net"]+`"}`)+`"}`)
+			ids["fresh"] = id("member", "trunks", "trunk",
+				`{"port_id": "`+id("member", "ports", "port", `{"network_id": "`+ids["net"]+`"}`)+`"}`)
 		default:
-			_, kind, _ := strings.Cut(strings.TrimSuffix(strings.ReplaceAll(collection, "/alias_", "/@freshpolicy@/"), "_rules"), "/@freshpolicy@/")
+			_, kind, _ := strings.Cut(strings.TrimSuffix(strings.ReplaceAll(collection, "/alias_", "/@freshpolicy@/"), "_rules"),
+				"/@freshpolicy@/")
 			ids["freshpolicy"] = id("admin", "qos/policies", "policy", `{"name": "fresh"}`)
 			ids["fresh"] = id("admin", "qos/policies/"+ids["freshpolicy"]+"/"+kind+"_rules", kind+"_rule", kinds[kind])
 		}

@@ -128,16 +128,19 @@ func pools(v pyjson.Value) string {
 // order of a set, which is any.
 func exactly(v pyjson.Value, keys ...string) string {
 	if v.Kind() != pyjson.Object {
-		return fmt.Sprintf("Invalid input. '%s' must be a dictionary with keys: %s", pyjson.Str(v), pyjson.Str(pyjson.Of(keys)))
+		return fmt.Sprintf("Invalid input. '%s' must be a dictionary with keys: %s", pyjson.Str(v),
+			pyjson.Str(pyjson.Of(keys)))
 	}
 	provided := make([]string, v.Len())
 	for i, m := range v.Members() {
 		provided[i] = m.Key
 	}
-	if len(provided) == len(keys) && !slices.ContainsFunc(keys, func(k string) bool { return !slices.Contains(provided, k) }) {
+	if len(provided) == len(keys) &&
+		!slices.ContainsFunc(keys, func(k string) bool { return !slices.Contains(provided, k) }) {
 		return ""
 	}
-	return fmt.Sprintf("Validation of dictionary's keys failed. Expected keys: %s Provided keys: %s", set(keys), set(provided))
+	return fmt.Sprintf("Validation of dictionary's keys failed. Expected keys: %s Provided keys: %s", set(keys),
+		set(provided))
 }
 
 // set is a set of strings as Python shows it.

@@ -52,7 +52,9 @@ func agentTable() []resource.Attribute[agents.Agent, network.AgentRow] {
 		S = network.AgentRow
 	)
 	text := func(name string, show func(*A) string) resource.Attribute[A, S] {
-		return resource.Attribute[A, S]{Name: name, Use: filterable, Show: func(g *A) pyjson.Value { return pyjson.Of(show(g)) }}
+		return resource.Attribute[A, S]{
+			Name: name, Use: filterable, Show: func(g *A) pyjson.Value { return pyjson.Of(show(g)) },
+		}
 	}
 	moment := func(name string, show func(*A) time.Time) resource.Attribute[A, S] {
 		return resource.Attribute[A, S]{Name: name, Show: func(g *A) pyjson.Value { return plainTime(show(g)) }}
@@ -63,7 +65,8 @@ func agentTable() []resource.Attribute[agents.Agent, network.AgentRow] {
 		text("binary", func(g *A) string { return g.Binary }),
 		text("topic", func(g *A) string { return g.Topic }),
 		text("host", func(g *A) string { return g.Host }),
-		boolean("admin_state_up", put|filterable, true, func(s *S, b bool) { s.AdminStateUp = b }, func(g *A) bool { return g.AdminStateUp }),
+		boolean("admin_state_up", put|filterable, true, func(s *S, b bool) { s.AdminStateUp = b },
+			func(g *A) bool { return g.AdminStateUp }),
 		moment("created_at", func(g *A) time.Time { return g.CreatedAt }),
 		moment("started_at", func(g *A) time.Time { return g.StartedAt }),
 		moment("heartbeat_timestamp", func(g *A) time.Time { return g.HeartbeatAt }),
@@ -74,12 +77,27 @@ func agentTable() []resource.Attribute[agents.Agent, network.AgentRow] {
 		},
 		{Name: "resources_synced", Show: func(g *A) pyjson.Value { return syncState(g.AgentRow) }},
 		{Name: "availability_zone", Use: filterable, Show: func(g *A) pyjson.Value { return resource.TextOrNull(g.Zone) }},
-		{Name: "alive", Use: filterable, Convert: resource.ToBool, Show: func(g *A) pyjson.Value { return pyjson.Of(g.Alive) }},
+		{
+			Name: "alive", Use: filterable, Convert: resource.ToBool,
+			Show: func(g *A) pyjson.Value { return pyjson.Of(g.Alive) },
+		},
 		{Name: "configurations", Show: func(g *A) pyjson.Value { return resource.Decode(g.Configurations) }},
-		{Name: "berth:sync_error", Show: func(g *A) pyjson.Value { return resource.TextOrNull(g.SyncError) }, ShownIf: func(g *A) bool { return g.SyncError != "" }},
-		{Name: "berth:kept_providers", Show: func(g *A) pyjson.Value { return resource.List(g.Kept, pyjson.NewString) }, ShownIf: func(g *A) bool { return len(g.Kept) > 0 }},
-		{Name: "berth:warnings", Show: func(g *A) pyjson.Value { return resource.List(g.Warnings, pyjson.NewString) }, ShownIf: func(g *A) bool { return len(g.Warnings) > 0 }},
-		{Name: "berth:synced_at", Show: func(g *A) pyjson.Value { return plainTime(g.SyncedAt) }, ShownIf: func(g *A) bool { return !g.SyncedAt.IsZero() }},
+		{
+			Name: "berth:sync_error", Show: func(g *A) pyjson.Value { return resource.TextOrNull(g.SyncError) },
+			ShownIf: func(g *A) bool { return g.SyncError != "" },
+		},
+		{
+			Name: "berth:kept_providers", Show: func(g *A) pyjson.Value { return resource.List(g.Kept, pyjson.NewString) },
+			ShownIf: func(g *A) bool { return len(g.Kept) > 0 },
+		},
+		{
+			Name: "berth:warnings", Show: func(g *A) pyjson.Value { return resource.List(g.Warnings, pyjson.NewString) },
+			ShownIf: func(g *A) bool { return len(g.Warnings) > 0 },
+		},
+		{
+			Name: "berth:synced_at", Show: func(g *A) pyjson.Value { return plainTime(g.SyncedAt) },
+			ShownIf: func(g *A) bool { return !g.SyncedAt.IsZero() },
+		},
 	}
 }
 

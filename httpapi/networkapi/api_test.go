@@ -75,7 +75,8 @@ func handler(api *networkapi.API, who httpapi.Authenticator) http.Handler {
 // handlerOf serves an API to callers that are authenticated with the rules about hosts.
 func handlerOf(api *networkapi.API, who httpapi.Agents) http.Handler {
 	return networkapi.Handler(httpapi.New(httpapi.Config{
-		Service: "network", Routes: api.Routes(), Authenticate: who.Authenticate, Public: networkapi.Public, Problem: networkapi.Problem,
+		Service: "network", Routes: api.Routes(), Authenticate: who.Authenticate, Public: networkapi.Public,
+		Problem: networkapi.Problem,
 	}))
 }
 
@@ -118,14 +119,17 @@ func TestGuaranteeBecomesRequest(t *testing.T) {
 	net := c.made("admin", "networks", "network", `{"name": "net0", "admin_state_up": true,
 		"provider:network_type": "vlan", "provider:physical_network": "physnet0", "provider:segmentation_id": 100}`)
 	id := net["id"].(string)
-	c.made("admin", "subnets", "subnet", `{"name": "subnet0", "network_id": "`+id+`", "ip_version": 4, "cidr": "10.0.4.0/24"}`)
+	c.made("admin", "subnets", "subnet",
+		`{"name": "subnet0", "network_id": "`+id+`", "ip_version": 4, "cidr": "10.0.4.0/24"}`)
 	policy := c.made("admin", "qos/policies", "policy", `{"name": "policy0"}`)["id"].(string)
 	for _, direction := range []string{"egress", "ingress"} {
 		c.made("admin", "qos/policies/"+policy+"/minimum_bandwidth_rules", "minimum_bandwidth_rule",
 			`{"min_kbps": 1000000, "direction": "`+direction+`"}`)
 	}
-	port := c.made("admin", "ports", "port", `{"name": "port-normal-qos", "network_id": "`+id+`", "qos_policy_id": "`+policy+`"}`)
-	want := `"required":["CUSTOM_PHYSNET_PHYSNET0","CUSTOM_VNIC_TYPE_NORMAL"],"resources":{"NET_BW_EGR_KILOBIT_PER_SEC":1000000,"NET_BW_IGR_KILOBIT_PER_SEC":1000000}`
+	port := c.made("admin", "ports", "port",
+		`{"name": "port-normal-qos", "network_id": "`+id+`", "qos_policy_id": "`+policy+`"}`)
+	want := `"required":["CUSTOM_PHYSNET_PHYSNET0","CUSTOM_VNIC_TYPE_NORMAL"],` +
+		`"resources":{"NET_BW_EGR_KILOBIT_PER_SEC":1000000,"NET_BW_IGR_KILOBIT_PER_SEC":1000000}`
 	if got, _ := json.Marshal(port["resource_request"]); !strings.Contains(string(got), want) {
 		t.Errorf("resource_request is %s, want %s in it", got, want)
 	}

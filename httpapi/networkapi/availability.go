@@ -21,7 +21,8 @@ type (
 // availabilities are the numbers of addresses that networks have and use.
 func (a *API) availabilities() *availabilityResource {
 	return &availabilityResource{
-		API: a.kinds(), Name: "network_ip_availability", Plural: "network_ip_availabilities", Path: "/v2.0/network-ip-availabilities",
+		API: a.kinds(), Name: "network_ip_availability", Plural: "network_ip_availabilities",
+		Path:          "/v2.0/network-ip-availabilities",
 		Table:         availabilityTable(),
 		UnknownMarker: resource.EndAtMarker,
 		ID:            func(n *topology.Availability) string { return string(n.ID) },
@@ -29,7 +30,8 @@ func (a *API) availabilities() *availabilityResource {
 		NotFound:      func(_ *http.Request, id string) error { return network.NotFound("network", network.ID(id)) },
 		List:          a.Network.Availabilities,
 		StoreFields: map[string]network.Field{
-			"network_id": network.ByID, "network_name": network.ByName, "project_id": network.ByProject, "tenant_id": network.ByProject,
+			"network_id": network.ByID, "network_name": network.ByName, "project_id": network.ByProject,
+			"tenant_id": network.ByProject,
 		},
 		Refine: ofVersion,
 	}
@@ -83,7 +85,8 @@ func availabilityTable() []availabilityAttribute {
 const ipVersion = "ip_version"
 
 func showAvailability(s topology.SubnetAvailability) pyjson.Value {
-	return pyjson.NewObject(pyjson.M("subnet_id", string(s.ID)), pyjson.M(ipVersion, s.IPVersion), pyjson.M("cidr", s.CIDR), pyjson.M("subnet_name", s.Name),
+	return pyjson.NewObject(pyjson.M("subnet_id", string(s.ID)), pyjson.M(ipVersion, s.IPVersion),
+		pyjson.M("cidr", s.CIDR), pyjson.M("subnet_name", s.Name),
 		pyjson.M("used_ips", s.Used), pyjson.M("total_ips", bigNumber(s.Total)))
 }
 

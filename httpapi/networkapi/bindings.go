@@ -24,7 +24,8 @@ type bindingSpec struct {
 func (a *API) bindings() *bindingResource {
 	portID := func(r *http.Request) network.ID { return network.ID(httpapi.Param(r, "port_id")) }
 	return &bindingResource{
-		API: a.kinds(), Name: "binding", Plural: "bindings", PolicyName: "port_binding", Path: "/v2.0/ports/{port_id}/bindings",
+		API: a.kinds(), Name: "binding", Plural: "bindings", PolicyName: "port_binding",
+		Path:          "/v2.0/ports/{port_id}/bindings",
 		Table:         bindingTable(),
 		UnknownMarker: resource.EndAtMarker, NoBulk: true,
 		ID:       func(b *network.BindingRow) string { return b.Host },
@@ -107,8 +108,9 @@ func bindingTable() []resource.Attribute[network.BindingRow, bindingSpec] {
 	)
 	return []resource.Attribute[B, S]{
 		{
-			Name: "host", Use: post | put | required | filterable, Convert: toText, Check: hostName, Show: func(b *B) pyjson.Value { return pyjson.Of(b.Host) },
-			Set: func(s *S, v pyjson.Value) { s.Host = v.Str() },
+			Name: "host", Use: post | put | required | filterable, Convert: toText, Check: hostName,
+			Show: func(b *B) pyjson.Value { return pyjson.Of(b.Host) },
+			Set:  func(s *S, v pyjson.Value) { s.Host = v.Str() },
 		},
 		{Name: "vif_type", Use: filterable, Show: func(b *B) pyjson.Value { return pyjson.Of(b.VIF) }},
 		{Name: "vif_details", Show: func(b *B) pyjson.Value { return resource.Decode(b.Details) }},

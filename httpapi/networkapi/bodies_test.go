@@ -18,7 +18,9 @@ import (
 // about the owner of the network, which the body names.
 func TestBodiesAreNotReadBeforeThePolicy(t *testing.T) {
 	c := newCloud(t)
-	rules, err := policy.New(policy.Options{Defaults: networkapi.PolicyDefaults(), Networking: true, EnforceNewDefaults: true})
+	rules, err := policy.New(policy.Options{
+		Defaults: networkapi.PolicyDefaults(), Networking: true, EnforceNewDefaults: true,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,11 +30,13 @@ func TestBodiesAreNotReadBeforeThePolicy(t *testing.T) {
 	}})
 	segment, checked := regexp.MustCompile(`\{\w+\}`), 0
 	for _, r := range c.api.Routes() {
-		if r.Method != http.MethodPost && r.Method != http.MethodPut || strings.HasPrefix(r.Pattern, "/v2.0/subnets") || r.Pattern == "/v2.0/ports" {
+		if r.Method != http.MethodPost && r.Method != http.MethodPut || strings.HasPrefix(r.Pattern, "/v2.0/subnets") ||
+			r.Pattern == "/v2.0/ports" {
 			continue
 		}
 		checked++
-		req := httptest.NewRequest(r.Method, segment.ReplaceAllString(r.Pattern, "33333333-0000-4000-8000-000000000001"), unread{t})
+		req := httptest.NewRequest(r.Method, segment.ReplaceAllString(r.Pattern, "33333333-0000-4000-8000-000000000001"),
+			unread{t})
 		req.ContentLength = 14 << 20
 		req.Header.Set("Content-Type", "application/json")
 		w := httptest.NewRecorder()

@@ -81,8 +81,11 @@ func changeShown(c reallocation.ChangeView) pyjson.Value {
 		differences = append(differences, pyjson.M(provider, pyjson.NewObject(amounts...)))
 	}
 	return pyjson.NewObject(
-		pyjson.M("id", string(c.ID)), pyjson.M("kind", c.Kind), pyjson.M("port", string(c.Port)), pyjson.M("server", c.Server),
-		pyjson.M("created_at", timeOf(c.CreatedAt)), pyjson.M("state", c.State), pyjson.M("instance", resource.TextOrNull(c.Instance)),
-		pyjson.M("abandoned", c.Abandoned), pyjson.M("attempted_at", at), pyjson.M("differences", pyjson.NewObject(differences...)),
+		pyjson.M("id", string(c.ID)), pyjson.M("kind", c.Kind), pyjson.M("port", string(c.Port)),
+		pyjson.M("server", c.Server),
+		pyjson.M("created_at", timeOf(c.CreatedAt)), pyjson.M("state", c.State),
+		pyjson.M("instance", resource.TextOrNull(c.Instance)),
+		pyjson.M("abandoned", c.Abandoned), pyjson.M("attempted_at", at),
+		pyjson.M("differences", pyjson.NewObject(differences...)),
 	)
 }

@@ -25,12 +25,15 @@ func TestChangesAreListed(t *testing.T) {
 	provider := string(networktest.ID("provider"))
 	change := func(name string, age time.Duration, kind, rest string) *network.IntentRow {
 		return &network.IntentRow{
-			ID: string(networktest.ID(name)), Kind: kind, About: string(networktest.ID("port " + name)), CreatedAt: now.Add(-age),
-			Body: fmt.Appendf(nil, `{"Consumer": %q, "Differences": {%q: {"NET_BW_EGR_KILOBIT_PER_SEC": -1000}}, "Maker": {"Instance": "net1", "Process": "p"}%s}`, server, provider, rest),
+			ID: string(networktest.ID(name)), Kind: kind, About: string(networktest.ID("port " + name)),
+			CreatedAt: now.Add(-age),
+			Body: fmt.Appendf(nil, `{"Consumer": %q, "Differences": {%q: {"NET_BW_EGR_KILOBIT_PER_SEC": -1000}}, `+
+				`"Maker": {"Instance": "net1", "Process": "p"}%s}`, server, provider, rest),
 		}
 	}
 	attempt := func(age time.Duration, rest string) string {
-		return fmt.Sprintf(`, "Attempt": {"at": %q, "generation": 1, "before": {}%s}`, now.Add(-age).Format(time.RFC3339), rest)
+		return fmt.Sprintf(`, "Attempt": {"at": %q, "generation": 1, "before": {}%s}`, now.Add(-age).Format(time.RFC3339),
+			rest)
 	}
 	if err := s.store.Update(context.Background(), now, func(w network.Writer) error {
 		for _, row := range []*network.IntentRow{
@@ -64,9 +67,18 @@ func TestChangesAreListed(t *testing.T) {
 	}
 	want := []listed{
 		{Port: "made", Kind: "policy", State: "made", Created: now.Add(-4 * time.Minute), Abandoned: true},
-		{Port: "lost", Kind: "release", State: "unknown", Created: now.Add(-3 * time.Minute), Attempted: now.Add(-2 * time.Minute), Abandoned: true},
-		{Port: "late", Kind: "release", State: "unknown", Created: now.Add(-2 * time.Minute), Attempted: now.Add(-90 * time.Second), Abandoned: true},
-		{Port: "requested", Kind: "policy", State: "requested", Created: now.Add(-10 * time.Second), Attempted: now.Add(-time.Second)},
+		{
+			Port: "lost", Kind: "release", State: "unknown", Created: now.Add(-3 * time.Minute),
+			Attempted: now.Add(-2 * time.Minute), Abandoned: true,
+		},
+		{
+			Port: "late", Kind: "release", State: "unknown", Created: now.Add(-2 * time.Minute),
+			Attempted: now.Add(-90 * time.Second), Abandoned: true,
+		},
+		{
+			Port: "requested", Kind: "policy", State: "requested", Created: now.Add(-10 * time.Second),
+			Attempted: now.Add(-time.Second),
+		},
 		{Port: "new", Kind: "policy", State: "waiting", Created: now},
 	}
 	for i := range want {
@@ -74,7 +86,8 @@ func TestChangesAreListed(t *testing.T) {
 		want[i].Differences = map[string]map[string]int64{provider: {"NET_BW_EGR_KILOBIT_PER_SEC": -1000}}
 	}
 	for query, only := range map[string][]listed{
-		"": want, "?limit=3": want[:3], "?min_age=60": want[:3], "?port=" + want[1].Port: want[1:2], "?server=" + server: want, "?server=another": {},
+		"": want, "?limit=3": want[:3], "?min_age=60": want[:3], "?port=" + want[1].Port: want[1:2],
+		"?server=" + server: want, "?server=another": {},
 	} {
 		status, answer := request("admin", query)
 		var list struct {
@@ -100,7 +113,8 @@ func TestChangesAreListed(t *testing.T) {
 		{"admin", "?ports=x", http.StatusBadRequest},
 	} {
 		if status, answer := request(refused.who, refused.query); status != refused.status {
-			t.Errorf("GET /berth/v1/changes%s of %s is answered %d %s, want %d", refused.query, refused.who, status, answer, refused.status)
+			t.Errorf("GET /berth/v1/changes%s of %s is answered %d %s, want %d", refused.query, refused.who, status, answer,
+				refused.status)
 		}
 	}
 }

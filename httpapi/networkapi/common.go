@@ -36,7 +36,9 @@ func nameAttribute[T, S any](common func(*T) *network.Common, spec func(*S) *net
 	}
 }
 
-func descriptionAttribute[T, S any](common func(*T) *network.Common, spec func(*S) *network.Common) resource.Attribute[T, S] {
+func descriptionAttribute[T, S any](
+	common func(*T) *network.Common, spec func(*S) *network.Common,
+) resource.Attribute[T, S] {
 	return resource.Attribute[T, S]{
 		Name: "description", Use: post | put | filterable, Default: pyjson.Of(""), Check: resource.MaxLength(255),
 		Set:  func(s *S, v pyjson.Value) { spec(s).Description = v.Str() },
@@ -45,7 +47,9 @@ func descriptionAttribute[T, S any](common func(*T) *network.Common, spec func(*
 }
 
 // ownerAttribute is the project under one of its two names.
-func ownerAttribute[T, S any](name string, common func(*T) *network.Common, spec func(*S) *network.Common) resource.Attribute[T, S] {
+func ownerAttribute[T, S any](
+	name string, common func(*T) *network.Common, spec func(*S) *network.Common,
+) resource.Attribute[T, S] {
 	return resource.Attribute[T, S]{
 		Name: name, Use: post | filterable | sortable, Check: resource.MaxLength(255),
 		Set:  func(s *S, v pyjson.Value) { spec(s).Project = v.Str() },
@@ -71,7 +75,9 @@ func stamps[T, S any](common func(*T) *network.Common) []resource.Attribute[T, S
 func timeOf(t time.Time) pyjson.Value { return pyjson.Of(t.UTC().Format("2006-01-02T15:04:05Z")) }
 
 // boolean is an attribute that is true or false.
-func boolean[T, S any](name string, use resource.Use, usual bool, set func(*S, bool), show func(*T) bool) resource.Attribute[T, S] {
+func boolean[T, S any](
+	name string, use resource.Use, usual bool, set func(*S, bool), show func(*T) bool,
+) resource.Attribute[T, S] {
 	return resource.Attribute[T, S]{
 		Name: name, Use: use, Default: pyjson.Of(usual), Convert: resource.ToBool,
 		Set:  func(s *S, v pyjson.Value) { set(s, v.Bool()) },
@@ -85,7 +91,9 @@ func fixed[T, S any](name string, value pyjson.Value) resource.Attribute[T, S] {
 }
 
 // reference is an attribute that names another object, or none.
-func reference[T, S any](name string, use resource.Use, set func(*S, network.ID), show func(*T) network.ID) resource.Attribute[T, S] {
+func reference[T, S any](
+	name string, use resource.Use, set func(*S, network.ID), show func(*T) network.ID,
+) resource.Attribute[T, S] {
 	return resource.Attribute[T, S]{
 		Name: name, Use: use, Check: resource.Nullable(resource.UUID),
 		Set:  func(s *S, v pyjson.Value) { set(s, network.ID(v.Str())) },

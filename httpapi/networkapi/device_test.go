@@ -86,7 +86,8 @@ func TestDeviceOfOtherPortsIsChanged(t *testing.T) {
 func (c *cloud) allocated(s *side, servers ...string) string {
 	c.t.Helper()
 	places := &cloud{t: c.t, url: s.PlacementURL()}
-	if status, answer := places.request("admin", "POST", "/resource_providers", `{"name": "h"}`); status != http.StatusCreated {
+	status, answer := places.request("admin", "POST", "/resource_providers", `{"name": "h"}`)
+	if status != http.StatusCreated {
 		c.t.Fatal(status, answer)
 	}
 	s.Heartbeat(c.t, neutron.Agent{Kind: neutron.OVS, Host: "h", Start: true, Configurations: map[string]any{
@@ -98,7 +99,8 @@ func (c *cloud) allocated(s *side, servers ...string) string {
 			"allocation_ratio": 1.0, "min_unit": 1, "step_size": 1, "reserved": 0,
 		},
 	}})
-	net := c.made("admin", "networks", "network", `{"shared": true, "provider:network_type": "vlan", "provider:physical_network": "physnet0", "provider:segmentation_id": 3100}`)["id"].(string)
+	net := c.made("admin", "networks", "network", `{"shared": true, "provider:network_type": "vlan", `+
+		`"provider:physical_network": "physnet0", "provider:segmentation_id": 3100}`)["id"].(string)
 	policy := c.made("admin", "qos/policies", "policy", `{"name": "p", "shared": true}`)["id"].(string)
 	c.made("admin", "qos/policies/"+policy+"/minimum_bandwidth_rules", "minimum_bandwidth_rule", `{"min_kbps": 1000}`)
 	port := c.made("member", "ports", "port", `{"network_id": "`+net+`", "qos_policy_id": "`+policy+`"}`)["id"].(string)

@@ -48,7 +48,9 @@ type standIn struct {
 
 func newStandIn(t *testing.T) *standIn {
 	s := &standIn{}
-	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { (*s.handler.Load()).ServeHTTP(w, r) }))
+	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		(*s.handler.Load()).ServeHTTP(w, r)
+	}))
 	t.Cleanup(s.Close)
 	return s
 }
@@ -146,7 +148,8 @@ func (s *side) Heartbeat(t testing.TB, a neutron.Agent) {
 		t.Fatal(err)
 	}
 	agent, sync, err := s.service.Beat(context.Background(), agents.Heartbeat{
-		Type: a.Kind.Type(), Binary: a.Kind.Binary(), Host: a.Host, Zone: a.Zone, Topic: "N/A", Configurations: text, Start: a.Start,
+		Type: a.Kind.Type(), Binary: a.Kind.Binary(), Host: a.Host, Zone: a.Zone, Topic: "N/A", Configurations: text,
+		Start: a.Start,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -161,7 +164,8 @@ func (s *side) Silence(t testing.TB, kind neutron.Kind, host string) {
 	t.Helper()
 	now := time.Now().UTC()
 	if err := s.store.Update(context.Background(), now, func(w network.Writer) error {
-		row, err := network.One[network.AgentRow](w, network.Where(network.ByHost, host), network.Where(network.ByAgentType, kind.Type()))
+		row, err := network.One[network.AgentRow](w, network.Where(network.ByHost, host),
+			network.Where(network.ByAgentType, kind.Type()))
 		if err != nil {
 			return err
 		}
@@ -186,7 +190,8 @@ var differing = map[string]int{}
 // What Neutron answers, Berth answers, but for what differs on purpose: that stands
 // in testdata/differences, under the name of the dialogue, with the reason.
 func TestDialogues(t *testing.T) {
-	neutron.PlayAll(t, newSide(t), "../../conformance/neutron/testdata/*.txt", "testdata/differences", *updateDifferences, differing)
+	neutron.PlayAll(t, newSide(t), "../../conformance/neutron/testdata/*.txt", "testdata/differences", *updateDifferences,
+		differing)
 }
 
 // Rules of an operator's own are evaluated for the same targets as Neutron evaluates them for.
@@ -197,4 +202,5 @@ func TestOwnRules(t *testing.T) {
 	neutron.Play(t, s, dir+"own.txt")
 }
 
-var updateDifferences = flag.Bool("update", false, "write what is answered to the requests in testdata/differences into these files")
+var updateDifferences = flag.Bool("update", false,
+	"write what is answered to the requests in testdata/differences into these files")

@@ -19,7 +19,8 @@ func TestUnavailable(t *testing.T) {
 		{true, "dial tcp 192.0.2.1:8778"},
 	} {
 		media, body := networkapi.Problem(httpapi.Problem{
-			Status: http.StatusServiceUnavailable, Detail: "dial tcp 192.0.2.1:8778", Path: "/v2.0/ports", Method: "PUT", Unserved: tc.unserved,
+			Status: http.StatusServiceUnavailable, Detail: "dial tcp 192.0.2.1:8778", Path: "/v2.0/ports", Method: "PUT",
+			Unserved: tc.unserved,
 		})
 		want := `{"NeutronError": {"type": "HTTPServiceUnavailable", "message": "` + tc.want + `", "detail": ""}}`
 		if media != "application/json" || string(body) != want {
@@ -31,10 +32,14 @@ func TestUnavailable(t *testing.T) {
 // An error of an unknown path is an error like others too.
 func TestRejections(t *testing.T) {
 	for status, want := range map[int]string{
-		http.StatusBadRequest:                  `{"NeutronError": {"type": "HTTPBadRequest", "message": "why", "detail": ""}}`,
-		http.StatusRequestHeaderFieldsTooLarge: `{"NeutronError": {"type": "HTTPRequestHeaderFieldsTooLarge", "message": "why", "detail": ""}}`,
-		http.StatusNotImplemented:              `{"NeutronError": {"type": "HTTPNotImplemented", "message": "why", "detail": ""}}`,
-		http.StatusHTTPVersionNotSupported:     `{"NeutronError": {"type": "HTTPHTTPVersionNotSupported", "message": "why", "detail": ""}}`,
+		http.StatusBadRequest: `{"NeutronError": {"type": "HTTPBadRequest", "message": "why", ` +
+			`"detail": ""}}`,
+		http.StatusRequestHeaderFieldsTooLarge: `{"NeutronError": {"type": "HTTPRequestHeaderFieldsTooLarge", ` +
+			`"message": "why", "detail": ""}}`,
+		http.StatusNotImplemented: `{"NeutronError": {"type": "HTTPNotImplemented", "message": "why", ` +
+			`"detail": ""}}`,
+		http.StatusHTTPVersionNotSupported: `{"NeutronError": {"type": "HTTPHTTPVersionNotSupported", ` +
+			`"message": "why", "detail": ""}}`,
 	} {
 		media, body := networkapi.Problem(httpapi.Problem{Status: status, Detail: "why", Unserved: true})
 		if media != "application/json" || string(body) != want {

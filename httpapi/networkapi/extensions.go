@@ -68,7 +68,11 @@ var extensions = []extension{
 	{"standard-attr-description", "standard-attr-description", "2016-02-10T10:00:00-00:00"},
 	{"standard-attr-revisions", "Resource revision numbers", "2016-04-11T10:00:00-00:00"},
 	{"standard-attr-segment", "Standard Attribute Segment Extension", "2018-04-09T10:00:00-00:00"},
-	{"standard-attr-tag", "Tag support for resources with standard attribute: port, subnet, network, security_group, policy, trunk", "2017-01-01T00:00:00-00:00"},
+	{
+		"standard-attr-tag",
+		"Tag support for resources with standard attribute: port, subnet, network, security_group, policy, trunk",
+		"2017-01-01T00:00:00-00:00",
+	},
 	{"standard-attr-timestamp", "Resource timestamps", "2016-09-12T10:00:00-00:00"},
 	{"stateful-security-group", "Stateful security group", "2019-11-26T09:00:00-00:00"},
 	{"subnet-service-types", "Subnet service types", "2016-03-15T18:00:00-00:00"},
@@ -78,7 +82,9 @@ var extensions = []extension{
 }
 
 // groupsExtension declares that resource_request is in the format of groups.
-var groupsExtension = extension{"port-resource-request-groups", "Port Resource Request Groups", "2021-08-02T10:00:00-00:00"}
+var groupsExtension = extension{
+	"port-resource-request-groups", "Port Resource Request Groups", "2021-08-02T10:00:00-00:00",
+}
 
 func (a *API) extensionRoutes() []httpapi.Route {
 	return []httpapi.Route{
@@ -104,7 +110,8 @@ func (a *API) loaded() []extension {
 }
 
 func (e extension) show() pyjson.Value {
-	return pyjson.NewObject(pyjson.M("name", e.name), pyjson.M("alias", e.alias), pyjson.M("description", e.name+"."), pyjson.M("updated", e.updated), pyjson.M("links", pyjson.NewArray()))
+	return pyjson.NewObject(pyjson.M("name", e.name), pyjson.M("alias", e.alias), pyjson.M("description", e.name+"."),
+		pyjson.M("updated", e.updated), pyjson.M("links", pyjson.NewArray()))
 }
 
 func (a *API) listExtensions(w http.ResponseWriter, _ *http.Request) error {

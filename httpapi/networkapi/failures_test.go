@@ -18,7 +18,9 @@ func TestPortOfTheNetworkInNoGroup(t *testing.T) {
 		body string
 		want int
 	}{
-		{`{"device_owner": "network:dhcp", "security_groups": ["00000000-0000-4000-8000-000000000001"]}`, http.StatusNotFound},
+		{
+			`{"device_owner": "network:dhcp", "security_groups": ["00000000-0000-4000-8000-000000000001"]}`, http.StatusNotFound,
+		},
 		{`{"device_owner": "network:dhcp", "security_groups": ["` + group + `"]}`, http.StatusOK},
 		{`{"security_groups": ["00000000-0000-4000-8000-000000000001"]}`, http.StatusNotFound},
 		{`{"security_groups": []}`, http.StatusOK},
@@ -34,7 +36,8 @@ func TestPortOfTheNetworkInNoGroup(t *testing.T) {
 func TestLimitsOfPacketRatesHaveNoAliases(t *testing.T) {
 	c := newCloud(t)
 	policy := c.made("admin", "qos/policies", "policy", `{"name": "p"}`)["id"].(string)
-	rule := c.made("admin", "qos/policies/"+policy+"/packet_rate_limit_rules", "packet_rate_limit_rule", `{"max_kpps": 10}`)["id"].(string)
+	rule := c.made("admin", "qos/policies/"+policy+"/packet_rate_limit_rules", "packet_rate_limit_rule",
+		`{"max_kpps": 10}`)["id"].(string)
 	for _, method := range []string{"GET", "PUT", "DELETE"} {
 		body := map[string]string{"PUT": `{"alias_packet_rate_limit_rule": {"max_kpps": 11}}`}[method]
 		status, answer := c.request("admin", method, "/v2.0/qos/alias_packet_rate_limit_rules/"+rule, body)
@@ -54,10 +57,17 @@ func TestNumbersThatAreNotFinite(t *testing.T) {
 	for _, tc := range []struct{ method, path, body string }{
 		{"POST", "/v2.0/ports", `{"port": {"network_id": "` + net + `", "binding:profile": ` + odd + `}}`},
 		{"PUT", "/v2.0/ports/" + port, `{"port": {"binding:profile": {"a": 1e999}}}`},
-		{"POST", "/berth/v1/heartbeats", `{"agent": {"agent_type": "a", "binary": "b", "host": "h", "configurations": {"a": -Infinity}}}`},
-		{"POST", "/berth/v1/heartbeats", `{"agent": {"agent_type": "a", "binary": "b", "host": "h", "resource_versions": ` + odd + `}}`},
+		{
+			"POST", "/berth/v1/heartbeats",
+			`{"agent": {"agent_type": "a", "binary": "b", "host": "h", "configurations": {"a": -Infinity}}}`,
+		},
+		{
+			"POST", "/berth/v1/heartbeats",
+			`{"agent": {"agent_type": "a", "binary": "b", "host": "h", "resource_versions": ` + odd + `}}`,
+		},
 	} {
-		if status, answer := c.request("admin", tc.method, tc.path, tc.body); status != http.StatusBadRequest || !strings.Contains(answer, "not finite") {
+		if status, answer := c.request("admin", tc.method, tc.path, tc.body); status != http.StatusBadRequest ||
+			!strings.Contains(answer, "not finite") {
 			t.Errorf("%s %s %s: %d %s", tc.method, tc.path, tc.body, status, answer)
 		}
 	}

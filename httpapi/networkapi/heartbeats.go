@@ -21,7 +21,8 @@ func (a *API) heartbeatRoutes() []httpapi.Route {
 // the last sync of its devices.
 func (a *API) heartbeat(w http.ResponseWriter, r *http.Request) error {
 	ctx := r.Context()
-	if err := cmp.Or(a.access().Allow(ctx, "report_agent_state", resource.Target{}), httpapi.CheckIsHost(ctx)); err != nil {
+	err := cmp.Or(a.access().Allow(ctx, "report_agent_state", resource.Target{}), httpapi.CheckIsHost(ctx))
+	if err != nil {
 		return err
 	}
 	v, err := resource.ReadObject(r)
@@ -47,7 +48,8 @@ func (a *API) heartbeat(w http.ResponseWriter, r *http.Request) error {
 	}
 	return httpapi.Respond(w, http.StatusOK, func(j *httpapi.JSON) {
 		j.Value(pyjson.NewObject(pyjson.M("agent", pyjson.NewObject(pyjson.M("id", string(agent.ID)),
-			pyjson.M("resources_synced", syncState(agent.AgentRow)), pyjson.M("sync_error", resource.TextOrNull(agent.SyncError))))))
+			pyjson.M("resources_synced", syncState(agent.AgentRow)),
+			pyjson.M("sync_error", resource.TextOrNull(agent.SyncError))))))
 	})
 }
 
@@ -59,12 +61,23 @@ var heartbeatAttributes = []resource.Attribute[agents.Agent, agents.Heartbeat]{
 	heartbeatText("host", post|required, func(h *agents.Heartbeat, t string) { h.Host = t }),
 	heartbeatText("topic", post, func(h *agents.Heartbeat, t string) { h.Topic = t }),
 	heartbeatText("availability_zone", post, func(h *agents.Heartbeat, t string) { h.Zone = t }),
-	{Name: "configurations", Use: post, Check: resource.IsObject, Set: func(h *agents.Heartbeat, v pyjson.Value) { h.Configurations = resource.Encode(v) }},
-	{Name: "resource_versions", Use: post, Check: resource.IsObject, Set: func(h *agents.Heartbeat, v pyjson.Value) { h.Versions = resource.Encode(v) }},
-	{Name: "start_flag", Use: post, Convert: resource.ToBool, Set: func(h *agents.Heartbeat, v pyjson.Value) { h.Start = v.Bool() }},
+	{
+		Name: "configurations", Use: post, Check: resource.IsObject,
+		Set: func(h *agents.Heartbeat, v pyjson.Value) { h.Configurations = resource.Encode(v) },
+	},
+	{
+		Name: "resource_versions", Use: post, Check: resource.IsObject,
+		Set: func(h *agents.Heartbeat, v pyjson.Value) { h.Versions = resource.Encode(v) },
+	},
+	{
+		Name: "start_flag", Use: post, Convert: resource.ToBool,
+		Set: func(h *agents.Heartbeat, v pyjson.Value) { h.Start = v.Bool() },
+	},
 }
 
-func heartbeatText(name string, use resource.Use, set func(*agents.Heartbeat, string)) resource.Attribute[agents.Agent, agents.Heartbeat] {
+func heartbeatText(
+	name string, use resource.Use, set func(*agents.Heartbeat, string),
+) resource.Attribute[agents.Agent, agents.Heartbeat] {
 	return resource.Attribute[agents.Agent, agents.Heartbeat]{
 		Name: name, Use: use, Check: textCheck255, Set: func(h *agents.Heartbeat, v pyjson.Value) { set(h, v.Str()) },
 	}

@@ -36,14 +36,38 @@ func TestAgentsActForTheirHost(t *testing.T) {
 		mayReadTheBody bool
 	}{
 		{"OwnHeartbeat", with(false), "", h2, "POST /berth/v1/heartbeats", beat("h2", "h2"), 200, "resources_synced", true},
-		{"HeartbeatOfAnother", with(false), "", keys.Key("h1"), "POST /berth/v1/heartbeats", beat("h2", "h2"), 403, "is of the host h1, and not of h2", true},
-		{"HypervisorOfAnother", with(false), "", keys.Key("h1"), "POST /berth/v1/heartbeats", beat("h1", "h2"), 403, "The hypervisor h2 is that of the host h2", true},
-		{"HypervisorOfTheDomain", with(false), "", keys.Key("h1"), "POST /berth/v1/heartbeats", beat("h1", "h1.example.org"), 200, "", true},
-		{"HypervisorOfAnotherAgent", with(false), "", h2, "POST /berth/v1/heartbeats", beat("h2", "h1.example.org"), 403, "is that of the host h1", true},
-		{"HeartbeatWithToken", with(false), "service", "", "POST /berth/v1/heartbeats", beat("h2", "h2"), 403, "A token does not identify a host", false},
-		{"HeartbeatOfAnAdmin", with(false), "admin", "", "POST /berth/v1/heartbeats", beat("h2", "h2"), 403, "A token does not identify a host", false},
-		{"HeartbeatOfAMember", with(true), "member", "", "POST /berth/v1/heartbeats", beat("h2", "h2"), 403, "report_agent_state", false},
-		{"WrongKey", with(true), "admin", h2[:len(h2)-1] + "x", "POST /berth/v1/heartbeats", beat("h2", "h2"), 403, "is of no secret", false},
+		{
+			"HeartbeatOfAnother", with(false), "", keys.Key("h1"), "POST /berth/v1/heartbeats", beat("h2", "h2"), 403,
+			"is of the host h1, and not of h2", true,
+		},
+		{
+			"HypervisorOfAnother", with(false), "", keys.Key("h1"), "POST /berth/v1/heartbeats", beat("h1", "h2"), 403,
+			"The hypervisor h2 is that of the host h2", true,
+		},
+		{
+			"HypervisorOfTheDomain", with(false), "", keys.Key("h1"), "POST /berth/v1/heartbeats", beat("h1", "h1.example.org"),
+			200, "", true,
+		},
+		{
+			"HypervisorOfAnotherAgent", with(false), "", h2, "POST /berth/v1/heartbeats", beat("h2", "h1.example.org"), 403,
+			"is that of the host h1", true,
+		},
+		{
+			"HeartbeatWithToken", with(false), "service", "", "POST /berth/v1/heartbeats", beat("h2", "h2"), 403,
+			"A token does not identify a host", false,
+		},
+		{
+			"HeartbeatOfAnAdmin", with(false), "admin", "", "POST /berth/v1/heartbeats", beat("h2", "h2"), 403,
+			"A token does not identify a host", false,
+		},
+		{
+			"HeartbeatOfAMember", with(true), "member", "", "POST /berth/v1/heartbeats", beat("h2", "h2"), 403,
+			"report_agent_state", false,
+		},
+		{
+			"WrongKey", with(true), "admin", h2[:len(h2)-1] + "x", "POST /berth/v1/heartbeats", beat("h2", "h2"), 403,
+			"is of no secret", false,
+		},
 		{"TokensForAll", with(true), "service", "", "POST /berth/v1/heartbeats", beat("h3", "h2"), 200, "", true},
 		{"OwnPorts", with(false), "", h2, "GET /berth/v1/hosts/h2/ports", "", 200, "revision", true},
 		{"PortsOfAnother", with(false), "", h2, "GET /berth/v1/hosts/h1/ports", "", 403, "", false},
@@ -96,7 +120,8 @@ func TestFailedSyncsAreNotUnknown(t *testing.T) {
 		}
 		return answer
 	}
-	if answer := answered("POST", "/berth/v1/heartbeats", beat); !strings.Contains(answer, `"resources_synced": null, "sync_error": null`) {
+	answer := answered("POST", "/berth/v1/heartbeats", beat)
+	if !strings.Contains(answer, `"resources_synced": null, "sync_error": null`) {
 		t.Errorf("the first heartbeat is answered %s", answer)
 	}
 	agents, err := c.service.Agents(t.Context())
@@ -107,11 +132,14 @@ func TestFailedSyncsAreNotUnknown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := c.service.RecordSync(t.Context(), agents[0].ID, network.SyncResult{State: state, Failure: "placement is away"}); err != nil {
+	if err := c.service.RecordSync(t.Context(), agents[0].ID, network.SyncResult{
+		State: state, Failure: "placement is away",
+	}); err != nil {
 		t.Fatal(err)
 	}
 	const want = `"resources_synced": false`
-	if answer := answered("POST", "/berth/v1/heartbeats", beat); !strings.Contains(answer, want+`, "sync_error": "placement is away"`) {
+	answer = answered("POST", "/berth/v1/heartbeats", beat)
+	if !strings.Contains(answer, want+`, "sync_error": "placement is away"`) {
 		t.Errorf("a heartbeat after the failure is answered %s", answer)
 	}
 	if answer := answered("GET", "/v2.0/agents", ""); !strings.Contains(answer, want) {
@@ -130,7 +158,8 @@ func (u unread) Read([]byte) (int, error) {
 
 func TestHeartbeats(t *testing.T) {
 	c := newCloud(t)
-	const good = `{"agent": {"agent_type": "Open vSwitch agent", "binary": "b", "host": "h", "configurations": {"a": 1}, "start_flag": true}}`
+	const good = `{"agent": {"agent_type": "Open vSwitch agent", "binary": "b", "host": "h", ` +
+		`"configurations": {"a": 1}, "start_flag": true}}`
 	for _, tc := range []struct {
 		name, user, body string
 		status           int
@@ -141,14 +170,26 @@ func TestHeartbeats(t *testing.T) {
 		{"NoJSON", "admin", "{", http.StatusBadRequest, "Cannot understand JSON"},
 		{"NoObject", "admin", `{"agent": 1}`, http.StatusBadRequest, "Object 'agent' contains invalid data"},
 		{"NoHost", "admin", `{"agent": {"agent_type": "t", "binary": "b"}}`, http.StatusBadRequest, "'host' not specified"},
-		{"EmptyHost", "admin", `{"agent": {"agent_type": "t", "binary": "b", "host": ""}}`, http.StatusBadRequest, "needs a host"},
-		{"LongHost", "admin", strings.Replace(good, `"h"`, `"`+strings.Repeat("h", 256)+`"`, 1), http.StatusBadRequest, "exceeds maximum length of 255"},
+		{
+			"EmptyHost", "admin", `{"agent": {"agent_type": "t", "binary": "b", "host": ""}}`, http.StatusBadRequest,
+			"needs a host",
+		},
+		{
+			"LongHost", "admin", strings.Replace(good, `"h"`, `"`+strings.Repeat("h", 256)+`"`, 1), http.StatusBadRequest,
+			"exceeds maximum length of 255",
+		},
 		{"Unknown", "admin", `{"agent": {"pony": 1}}`, http.StatusBadRequest, "Unrecognized attribute(s) 'pony'"},
-		{"NoConfigurations", "admin", strings.Replace(good, `{"a": 1}`, `[]`, 1), http.StatusBadRequest, "is not a dictionary"},
+		{
+			"NoConfigurations", "admin", strings.Replace(good, `{"a": 1}`, `[]`, 1), http.StatusBadRequest,
+			"is not a dictionary",
+		},
 		{"Good", "admin", good, http.StatusOK, `"resources_synced": null, "sync_error": null`},
 		{
-			"NoSense", "admin", strings.NewReplacer(`"h"`, `"h2"`, `{"a": 1}`, `{"resource_provider_traits": {"br0": ["gold"]}}`).Replace(good), http.StatusOK,
-			`"resources_synced": false, "sync_error": "configurations: \"resource_provider_traits.br0\" must be a trait of CUSTOM_`,
+			"NoSense", "admin",
+			strings.NewReplacer(`"h"`, `"h2"`, `{"a": 1}`, `{"resource_provider_traits": {"br0": ["gold"]}}`).Replace(good),
+			http.StatusOK,
+			`"resources_synced": false, "sync_error": "configurations: \"resource_provider_traits.br0\" must be a trait of ` +
+				`CUSTOM_`,
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -158,7 +199,8 @@ func TestHeartbeats(t *testing.T) {
 			}
 		})
 	}
-	if _, answer := c.request("admin", "GET", "/v2.0/agents", ""); strings.Count(answer, `"agent_type"`) != 2 || !strings.Contains(answer, `"configurations": {"a": 1}`) {
+	if _, answer := c.request("admin", "GET", "/v2.0/agents", ""); strings.Count(answer, `"agent_type"`) != 2 ||
+		!strings.Contains(answer, `"configurations": {"a": 1}`) {
 		t.Errorf("the agents are %s, want those that were taken", answer)
 	}
 }
@@ -169,7 +211,8 @@ func TestOddReportsAreInTheRecords(t *testing.T) {
 	c := newCloud(t)
 	beat := func(kind, host, configurations string) {
 		t.Helper()
-		body := `{"agent": {"agent_type": "` + kind + `", "binary": "b", "host": "` + host + `", "configurations": ` + configurations + `, "start_flag": true}}`
+		body := `{"agent": {"agent_type": "` + kind + `", "binary": "b", "host": "` + host + `", "configurations": ` +
+			configurations + `, "start_flag": true}}`
 		if status, answer := c.request("admin", "POST", "/berth/v1/heartbeats", body); status != http.StatusOK {
 			t.Fatalf("answered %d %s", status, answer)
 		}
@@ -177,16 +220,23 @@ func TestOddReportsAreInTheRecords(t *testing.T) {
 	const ovs, sriov = "Open vSwitch agent", "NIC Switch agent"
 	beat(ovs, "one", `{"bridge_mappings": {"p0": "br0"}, "resource_provider_hypervisors": {"br0": "one", "br1": "one"},
 		"resource_provider_bandwidths": {"br0": {"egress": 1}, "br1": {"egress": 1}}}`)
-	beat(ovs, "two", `{"bridge_mappings": {"p0": "br0"}, "resource_provider_hypervisors": {"br0": "one"}, "resource_provider_bandwidths": {"br0": {"egress": 1}}}`)
-	beat(ovs, "same", `{"bridge_mappings": {"p0": "ens5"}, "resource_provider_hypervisors": {"ens5": "same"}, "resource_provider_bandwidths": {"ens5": {"egress": 1}}}`)
+	beat(ovs, "two", `{"bridge_mappings": {"p0": "br0"}, "resource_provider_hypervisors": {"br0": "one"}, `+
+		`"resource_provider_bandwidths": {"br0": {"egress": 1}}}`)
+	beat(ovs, "same", `{"bridge_mappings": {"p0": "ens5"}, "resource_provider_hypervisors": {"ens5": "same"}, `+
+		`"resource_provider_bandwidths": {"ens5": {"egress": 1}}}`)
 	beat(sriov, "same", `{"device_mappings": {"p0": ["ens5"], "P0": ["ens6"]}, "resource_provider_hypervisors": {"ens5": "same", "ens6": "same"},
 		"resource_provider_bandwidths": {"ens5": {"egress": 1}}}`)
-	beat(ovs, "fine", `{"bridge_mappings": {"p0": "br0"}, "resource_provider_hypervisors": {"br0": "fine"}, "resource_provider_bandwidths": {"br0": {"egress": 1}}}`)
+	beat(ovs, "fine", `{"bridge_mappings": {"p0": "br0"}, "resource_provider_hypervisors": {"br0": "fine"}, `+
+		`"resource_provider_bandwidths": {"br0": {"egress": 1}}}`)
 	for query, want := range map[string]string{
-		"host=one":                              `["\"br1\" is left out: no physical network is mapped to it", "\"br0\" of one is reported by the Open vSwitch agent on two too: its bandwidth must be divided among them"]`,
-		"host=two":                              `["\"br0\" of one is reported by the Open vSwitch agent on one too: its bandwidth must be divided among them"]`,
-		"host=same&agent_type=NIC+Switch+agent": `["the physical networks [\"P0\" \"p0\"] are one for placement, CUSTOM_PHYSNET_P0", "\"ens5\" of same is reported by the Open vSwitch agent on same too: its bandwidth must be divided among them"]`,
-		"host=fine":                             "",
+		"host=one": `["\"br1\" is left out: no physical network is mapped to it", ` +
+			`"\"br0\" of one is reported by the Open vSwitch agent on two too: its bandwidth must be divided among them"]`,
+		"host=two": `["\"br0\" of one is reported by the Open vSwitch agent on one too: ` +
+			`its bandwidth must be divided among them"]`,
+		"host=same&agent_type=NIC+Switch+agent": `["the physical networks [\"P0\" \"p0\"] are one for placement, ` +
+			`CUSTOM_PHYSNET_P0", "\"ens5\" of same is reported by the Open vSwitch agent on same too: ` +
+			`its bandwidth must be divided among them"]`,
+		"host=fine": "",
 	} {
 		_, answer := c.request("admin", "GET", "/v2.0/agents?"+query, "")
 		if want == "" == strings.Contains(answer, "berth:warnings") || !strings.Contains(answer, want) {

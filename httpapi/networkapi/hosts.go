@@ -66,7 +66,8 @@ func (a *API) getPortBinding(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	return httpapi.Respond(w, http.StatusOK, func(j *httpapi.JSON) {
-		j.Value(pyjson.NewObject(pyjson.M("host", host), pyjson.M("vif_type", resource.TextOrNull(vif)), pyjson.M("reason", resource.TextOrNull(reason))))
+		j.Value(pyjson.NewObject(pyjson.M("host", host), pyjson.M("vif_type", resource.TextOrNull(vif)),
+			pyjson.M("reason", resource.TextOrNull(reason))))
 	})
 }
 
@@ -74,7 +75,8 @@ func (a *API) getPortBinding(w http.ResponseWriter, r *http.Request) error {
 // one that the agent has, or after the requested wait.
 func (a *API) hostPorts(w http.ResponseWriter, r *http.Request) error {
 	ctx, host := r.Context(), httpapi.Param(r, "host")
-	if err := cmp.Or(a.access().Allow(ctx, "report_agent_state", resource.Target{}), httpapi.CheckHost(ctx, host)); err != nil {
+	err := cmp.Or(a.access().Allow(ctx, "report_agent_state", resource.Target{}), httpapi.CheckHost(ctx, host))
+	if err != nil {
 		return err
 	}
 	drivers := r.URL.Query()["driver"]
@@ -137,8 +139,9 @@ func segmentOf(p *network.Port) network.SegmentRow {
 
 // wireHostPorts records which ports an agent has plugged in on its host, and which it has not.
 func (a *API) wireHostPorts(w http.ResponseWriter, r *http.Request) error {
-	ctx := r.Context()
-	if err := cmp.Or(a.access().Allow(ctx, "report_agent_state", resource.Target{}), httpapi.CheckHost(ctx, httpapi.Param(r, "host"))); err != nil {
+	ctx, host := r.Context(), httpapi.Param(r, "host")
+	err := cmp.Or(a.access().Allow(ctx, "report_agent_state", resource.Target{}), httpapi.CheckHost(ctx, host))
+	if err != nil {
 		return err
 	}
 	v, err := resource.ReadObject(r)
@@ -160,7 +163,6 @@ func (a *API) wireHostPorts(w http.ResponseWriter, r *http.Request) error {
 			return resource.BadRequest("Port %s: want ACTIVE or DOWN, not '%s'", m.Key, pyjson.Str(m.Value))
 		}
 	}
-	host := httpapi.Param(r, "host")
 	for _, report := range []struct {
 		ids []network.ID
 		up  bool

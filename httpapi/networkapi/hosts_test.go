@@ -42,7 +42,8 @@ func TestHostPorts(t *testing.T) {
 	if status, body := c.request("someone", "GET", "/berth/v1/hosts/h/ports", ""); status != http.StatusForbidden {
 		t.Errorf("a member is answered %d %s, want 403", status, body)
 	}
-	if status, body := c.request("admin", "GET", "/berth/v1/hosts/h/ports?wait=soon", ""); status != http.StatusBadRequest || !strings.Contains(body, "want seconds") {
+	status, body := c.request("admin", "GET", "/berth/v1/hosts/h/ports?wait=soon", "")
+	if status != http.StatusBadRequest || !strings.Contains(body, "want seconds") {
 		t.Errorf("nonsense is answered %d %s, want 400", status, body)
 	}
 	none := c.hostPorts("")
@@ -53,27 +54,31 @@ func TestHostPorts(t *testing.T) {
 		"configurations": {"bridge_mappings": {"physnet0": "br0"}, "integration_bridge": "br-int"}}}`); status != http.StatusOK {
 		t.Fatal(body)
 	}
-	net := c.id("/v2.0/networks", `{"network": {"provider:network_type": "vlan", "provider:physical_network": "physnet0", "provider:segmentation_id": 100}}`)
+	net := c.id("/v2.0/networks", `{"network": {"provider:network_type": "vlan", `+
+		`"provider:physical_network": "physnet0", "provider:segmentation_id": 100}}`)
 	policy := c.id("/v2.0/qos/policies", `{"policy": {"name": "p"}}`)
 	c.id("/v2.0/qos/policies/"+policy+"/bandwidth_limit_rules", `{"bandwidth_limit_rule": {"max_kbps": 3000}}`)
 	start := time.Now()
 	got := make(chan hostPorts)
 	go func() { got <- c.hostPorts("?wait=60&revision=" + none.Revision) }()
-	port := c.id("/v2.0/ports", `{"port": {"network_id": "`+net+`", "binding:host_id": "h", "device_owner": "compute:nova", "qos_policy_id": "`+policy+`"}}`)
+	port := c.id("/v2.0/ports", `{"port": {"network_id": "`+net+
+		`", "binding:host_id": "h", "device_owner": "compute:nova", "qos_policy_id": "`+policy+`"}}`)
 	one := <-got
 	if len(one.Ports) != 1 || time.Since(start) > 30*time.Second {
 		t.Fatalf("after %v there is %+v, want the port at once", time.Since(start), one)
 	}
 	p := one.Ports[0]
 	for key, want := range map[string]any{
-		"id": port, "network_id": net, "driver": "openvswitch", "vif_type": "ovs", "physical_network": "physnet0", "segmentation_id": 100.0, "pci_slot": nil,
+		"id": port, "network_id": net, "driver": "openvswitch", "vif_type": "ovs", "physical_network": "physnet0",
+		"segmentation_id": 100.0, "pci_slot": nil,
 	} {
 		if p[key] != want {
 			t.Errorf("%s is %v, want %v", key, p[key], want)
 		}
 	}
 	rule, _ := json.Marshal(p["rules"])
-	if want := `[{"direction":"egress","max_burst_kbps":0,"max_kbps":3000,"type":"bandwidth_limit"}]`; string(rule) != want {
+	if want := `[{"direction":"egress","max_burst_kbps":0,"max_kbps":3000,` +
+		`"type":"bandwidth_limit"}]`; string(rule) != want {
 		t.Errorf("the rules are %s, want %s", rule, want)
 	}
 	if n := len(c.hostPorts("?driver=sriovnicswitch").Ports); n != 0 {
@@ -96,14 +101,16 @@ func TestHostPorts(t *testing.T) {
 		if status, body := c.request("admin", "POST", "/berth/v1/hosts/h/ports", step.body); status != step.status {
 			t.Errorf("%s is answered %d %s, want %d", step.body, status, body, step.status)
 		}
-		if _, body := c.request("admin", "GET", "/v2.0/ports/"+port+"?fields=status", ""); !strings.Contains(body, step.want) {
+		if _, body := c.request("admin", "GET", "/v2.0/ports/"+port+
+			"?fields=status", ""); !strings.Contains(body, step.want) {
 			t.Errorf("after %s the port is %s, want %s", step.body, body, step.want)
 		}
 	}
 	if now := c.hostPorts(""); now.Revision != one.Revision || now.Ports[0]["status"] != "DOWN" {
 		t.Errorf("when all is as before the answer is %+v", now)
 	}
-	if status, body := c.request("someone", "POST", "/berth/v1/hosts/h/ports", `{"ports": {}}`); status != http.StatusForbidden {
+	status, body = c.request("someone", "POST", "/berth/v1/hosts/h/ports", `{"ports": {}}`)
+	if status != http.StatusForbidden {
 		t.Errorf("a member is answered %d %s, want 403", status, body)
 	}
 	for caller, want := range map[string]int{"someone": http.StatusForbidden, "admin": http.StatusNoContent} {

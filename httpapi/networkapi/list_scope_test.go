@@ -23,7 +23,8 @@ import (
 func TestListsReadNoOtherProjects(t *testing.T) {
 	store := storetest.Count(newStore(t))
 	settings := network.DefaultSettings()
-	settings.ProjectTypes, settings.Tunnels = []string{network.VXLAN}, map[string][]network.Range{network.VXLAN: {{Low: 1, High: 1000}}}
+	settings.ProjectTypes = []string{network.VXLAN}
+	settings.Tunnels = map[string][]network.Range{network.VXLAN: {{Low: 1, High: 1000}}}
 	service := service.New(store, settings, service.Peers{})
 	s := httptest.NewServer(handler(newAPI(t, service), httpapi.NoAuth))
 	t.Cleanup(s.Close)
@@ -40,21 +41,29 @@ func TestListsReadNoOtherProjects(t *testing.T) {
 	shared := made("admin", "networks", "network", `{"name": "shared", "shared": true}`)
 	made("ann:red", "ports", "port", fmt.Sprintf(`{"name": "own", "network_id": %q}`, ids["ann:red"]))
 	made("ann:red", "ports", "port", fmt.Sprintf(`{"name": "own on shared", "network_id": %q}`, shared))
-	made("admin", "ports", "port", fmt.Sprintf(`{"name": "dhcp on own", "project_id": "infra", "network_id": %q}`, ids["ann:red"]))
-	made("admin", "ports", "port", fmt.Sprintf(`{"name": "another's on shared", "project_id": "infra", "network_id": %q}`, shared))
+	made("admin", "ports", "port",
+		fmt.Sprintf(`{"name": "dhcp on own", "project_id": "infra", "network_id": %q}`, ids["ann:red"]))
+	made("admin", "ports", "port",
+		fmt.Sprintf(`{"name": "another's on shared", "project_id": "infra", "network_id": %q}`, shared))
 	external := made("admin", "networks", "network", `{"name": "external", "router:external": true}`)
 	made("admin", "networks", "network", `{"name": "own and shared", "project_id": "red", "shared": true}`)
-	made("ann:red", "subnets", "subnet", fmt.Sprintf(`{"name": "own", "network_id": %q, "ip_version": 4, "cidr": "10.0.0.0/24"}`, ids["ann:red"]))
-	for name, id := range map[string]string{"infra's on own": ids["ann:red"], "infra's on shared": shared, "another's on external": external} {
-		made("admin", "subnets", "subnet", fmt.Sprintf(`{"name": %q, "project_id": "infra", "network_id": %q, "ip_version": 4, "cidr": "10.0.1.0/24"}`, name, id))
+	made("ann:red", "subnets", "subnet",
+		fmt.Sprintf(`{"name": "own", "network_id": %q, "ip_version": 4, "cidr": "10.0.0.0/24"}`, ids["ann:red"]))
+	for name, id := range map[string]string{
+		"infra's on own": ids["ann:red"], "infra's on shared": shared, "another's on external": external,
+	} {
+		made("admin", "subnets", "subnet", fmt.Sprintf(
+			`{"name": %q, "project_id": "infra", "network_id": %q, "ip_version": 4, "cidr": "10.0.1.0/24"}`, name, id))
 	}
 	made("admin", "qos/policies", "policy", `{"name": "own policy", "project_id": "red"}`)
 	made("admin", "qos/policies", "policy", `{"name": "policy for all", "project_id": "infra", "shared": true}`)
-	group, others := made("ann:red", "security-groups", "security_group", `{"name": "own"}`), made("bob:blue", "security-groups", "security_group", `{"name": "other"}`)
+	group := made("ann:red", "security-groups", "security_group", `{"name": "own"}`)
+	others := made("bob:blue", "security-groups", "security_group", `{"name": "other"}`)
 	var rules []string // own, of another project in the own group, and own in the group of another project
 	for _, r := range []struct{ project, group string }{{"red", group}, {"infra", group}, {"red", others}} {
 		rules = append(rules, made("admin", "security-group-rules", "security_group_rule", fmt.Sprintf(
-			`{"project_id": %q, "security_group_id": %q, "direction": "ingress", "protocol": %d}`, r.project, r.group, 100+len(rules))))
+			`{"project_id": %q, "security_group_id": %q, "direction": "ingress", "protocol": %d}`, r.project, r.group,
+			100+len(rules))))
 	}
 	list := func(path string) (storetest.Reads, string) {
 		t.Helper()
@@ -67,11 +76,14 @@ func TestListsReadNoOtherProjects(t *testing.T) {
 	}
 	paths := map[string]string{
 		"ports": "own,own on shared,dhcp on own", "ports?name=own": "own", "security-groups": "default", "trunks": "",
-		"networks": "net,shared,external,own and shared", "networks?shared=false": "net,external", "networks?name=net": "net", "networks?project_id=blue": "",
-		"subnets": "own,infra's on shared", "subnets?name=own": "own", "subnets?network_id=" + shared: "infra's on shared",
-		"segments": "", "agents": "",
+		"networks": "net,shared,external,own and shared", "networks?shared=false": "net,external", "networks?name=net": "net",
+		"networks?project_id=blue": "",
+		"subnets":                  "own,infra's on shared", "subnets?name=own": "own",
+		"subnets?network_id=" + shared: "infra's on shared",
+		"segments":                     "", "agents": "",
 		"qos/policies": "own policy,policy for all", "qos/policies?shared=true": "policy for all",
-		"security-group-rules": strings.Join(rules, ","), "security-group-rules?security_group_id=" + group: rules[0] + "," + rules[1],
+		"security-group-rules":                            strings.Join(rules, ","),
+		"security-group-rules?security_group_id=" + group: rules[0] + "," + rules[1],
 	}
 	before, lists := map[string]storetest.Reads{}, map[string]string{}
 	for path := range paths {
@@ -87,7 +99,8 @@ func TestListsReadNoOtherProjects(t *testing.T) {
 		}
 		made(user, "ports", "port", fmt.Sprintf(`{"name": "p%d", "network_id": %q}`, i, ids[user]))
 		id := made("admin", "networks", "network", fmt.Sprintf(`{"name": "net", "project_id": "green%d"}`, i))
-		made("admin", "subnets", "subnet", fmt.Sprintf(`{"name": "own", "project_id": "green", "network_id": %q, "ip_version": 4, "cidr": "10.0.0.0/24"}`, id))
+		made("admin", "subnets", "subnet",
+			fmt.Sprintf(`{"name": "own", "project_id": "green", "network_id": %q, "ip_version": 4, "cidr": "10.0.0.0/24"}`, id))
 		made("admin", "qos/policies", "policy", fmt.Sprintf(`{"name": "policy", "project_id": "green%d"}`, i))
 	}
 	for path, names := range paths {
@@ -96,14 +109,16 @@ func TestListsReadNoOtherProjects(t *testing.T) {
 			t.Errorf("GET %s reads %+v when other projects have much, and %+v when they have nothing", path, reads, before[path])
 		}
 		if answer != lists[path] {
-			t.Errorf("GET %s answers, when other projects have much,\n%s\nand, when they have nothing,\n%s", path, answer, lists[path])
+			t.Errorf("GET %s answers, when other projects have much,\n%s\nand, when they have nothing,\n%s", path, answer,
+				lists[path])
 		}
 		for name := range strings.SplitSeq(names, ",") {
 			if name != "" && !strings.Contains(answer, `": "`+name+`"`) {
 				t.Errorf("GET %s has no %q: %s", path, name, answer)
 			}
 		}
-		if want := len(strings.FieldsFunc(names, func(r rune) bool { return r == ',' })); strings.Count(answer, `"revision_number"`) < want {
+		want := len(strings.FieldsFunc(names, func(r rune) bool { return r == ',' }))
+		if strings.Count(answer, `"revision_number"`) < want {
 			t.Errorf("GET %s has fewer than %d objects: %s", path, want, answer)
 		}
 		if strings.Contains(answer, "another's") || strings.Contains(answer, `"p1`) {

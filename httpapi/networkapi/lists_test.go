@@ -38,7 +38,8 @@ type walker interface {
 // walkers are all kinds of objects. TestEveryKindIsWalked says which are missing.
 func (a *API) walkers() []walker {
 	all := []walker{
-		walk(a.networks()), walk(a.subnets()), walk(a.ports()), walk(a.policies()), walk(a.agents()), walk(a.availabilities()),
+		walk(a.networks()), walk(a.subnets()), walk(a.ports()), walk(a.policies()), walk(a.agents()),
+		walk(a.availabilities()),
 		walk(a.segments()), walk(a.securityGroups()), walk(a.securityRules()), walk(a.bindings()), walk(a.trunks()),
 	}
 	for _, kind := range ruleKinds {
@@ -84,7 +85,8 @@ func TestEveryKindIsWalked(t *testing.T) {
 		"/v2.0/extensions", "/v2.0/quotas", "/v2.0/availability_zones", "/v2.0/qos/rule-types", "/v2.0/", "/",
 	}
 	for _, route := range a.Routes() {
-		list := route.Method == http.MethodGet && strings.HasPrefix(route.Pattern, "/v2.0/") && !strings.HasSuffix(route.Pattern, "}")
+		list := route.Method == http.MethodGet && strings.HasPrefix(route.Pattern, "/v2.0/") &&
+			!strings.HasSuffix(route.Pattern, "}")
 		inner := strings.Contains(route.Pattern, "{id}") // tags, subports, details of one object
 		if list && !inner && !walked[route.Pattern] && !slices.Contains(others, route.Pattern) {
 			t.Errorf("GET %s is a list that is not walked", route.Pattern)
@@ -121,7 +123,8 @@ var itemsOf = map[string]func(i int) pyjson.Value{
 		return pyjson.NewObject(pyjson.M("opt_name", fmt.Sprintf("o%d", i)), pyjson.M("opt_value", "v"))
 	},
 	"subports": func(i int) pyjson.Value {
-		return pyjson.NewObject(pyjson.M("port_id", idAt(i)), pyjson.M("segmentation_type", "vlan"), pyjson.M("segmentation_id", i+1))
+		return pyjson.NewObject(pyjson.M("port_id", idAt(i)), pyjson.M("segmentation_type", "vlan"),
+			pyjson.M("segmentation_id", i+1))
 	},
 	"segments": func(i int) pyjson.Value {
 		return pyjson.NewObject(pyjson.M(networkType, "vxlan"), pyjson.M(segmentationID, i))
@@ -157,7 +160,8 @@ func (res walked[T, S]) walkBodies(t *testing.T) {
 			var s S
 			var err error
 			if a.NestedPolicy {
-				_, _ = res.API.AllowAttribute(context.Background(), "create_"+res.Name+":"+a.Name, v, true, resource.Target{}) // whatever it is
+				// Whether it is allowed does not matter here.
+				_, _ = res.API.AllowAttribute(context.Background(), "create_"+res.Name+":"+a.Name, v, true, resource.Target{})
 			}
 			if a.Convert != nil {
 				if v, err = a.Convert(v); err != nil {
@@ -253,7 +257,9 @@ func (res walked[T, S]) answers(query string, objects []T) {
 	kind.List = func(context.Context, ...rows.Match) ([]T, error) { return slices.Clone(objects), nil }
 	r := httptest.NewRequest(http.MethodGet, res.Path, nil)
 	r.URL.RawQuery = query
-	ctx := context.WithValue(r.Context(), identity.Key{}, &identity.Caller{UserID: "u", ProjectID: "p", Roles: []string{"admin"}})
+	ctx := context.WithValue(r.Context(), identity.Key{}, &identity.Caller{
+		UserID: "u", ProjectID: "p", Roles: []string{"admin"},
+	})
 	_ = kind.Routes()[0].Handle(httptest.NewRecorder(), r.WithContext(ctx)) // a mistake in the query is an answer too
 }
 
@@ -282,7 +288,9 @@ var bulkOf = map[string]func(g *grounds, i int) string{
 		return fmt.Sprintf(`{"network_id": %q, "network_type": "vxlan", "segmentation_id": %d}`, g.network, 1<<21+i)
 	},
 	"security_group_rule": func(g *grounds, i int) string {
-		return fmt.Sprintf(`{"security_group_id": %q, "direction": "ingress", "protocol": "tcp", "port_range_min": %d, "port_range_max": %d}`, g.group, i+1, i+1)
+		return fmt.Sprintf(
+			`{"security_group_id": %q, "direction": "ingress", "protocol": "tcp", "port_range_min": %d, "port_range_max": %d}`,
+			g.group, i+1, i+1)
 	},
 	// Of these a policy has one of each direction at most: that is found out with the second.
 	"bandwidth_limit_rule":     func(*grounds, int) string { return `{"max_kbps": 1}` },
@@ -370,13 +378,15 @@ func TestBulksTakeLinearTime(t *testing.T) {
 				}
 				g := newGrounds(t, ports)
 				answer := g.request(http.MethodPost, w.at(), g.bulk(name, plural, n))
-				if single := strings.HasSuffix(name, "_rule") && name != "security_group_rule"; answer.Code != http.StatusCreated && !single {
+				if single := strings.HasSuffix(name, "_rule") &&
+					name != "security_group_rule"; answer.Code != http.StatusCreated && !single {
 					t.Fatalf("POST %s of %d is %d %s", w.at(), n, answer.Code, answer.Body)
 				}
 			})
 			g := newGrounds(t, 1)
 			answer := g.request(http.MethodPost, w.at(), g.bulk(name, plural, 1001))
-			if want := "1001 " + plural + " are more than the 1000 that one request makes"; answer.Code != http.StatusBadRequest || !strings.Contains(answer.Body.String(), want) {
+			want := "1001 " + plural + " are more than the 1000 that one request makes"
+			if answer.Code != http.StatusBadRequest || !strings.Contains(answer.Body.String(), want) {
 				t.Errorf("a bulk of 1001 is %d %.300s, want: %s", answer.Code, answer.Body, want)
 			}
 		})
@@ -391,19 +401,38 @@ func TestListsInBodiesAreBounded(t *testing.T) {
 	}
 	subnet := `{"subnet": {"network_id": "` + g.network + `", "ip_version": 4, "cidr": "20.0.0.0/8", "gateway_ip": null, `
 	for _, c := range []struct{ method, path, body, name, want string }{
-		{"POST", "/v2.0/subnets", subnet + `"allocation_pools": ` + items(1001, itemsOf["pools"]) + `}`, "allocation_pools", "1001 items are more than the 1000"},
-		{"POST", "/v2.0/subnets", subnet + `"host_routes": ` + items(1001, itemsOf["routes"]) + `}`, "host_routes", "1001 items are more than the 1000"},
-		{"POST", "/v2.0/ports", `{"port": {"network_id": "` + g.network + `", "fixed_ips": ` + items(101, itemsOf["fixed"]) + `}`, "fixed_ips", "101 items are more than the 100"},
-		{"POST", "/v2.0/trunks", `{"trunk": {"port_id": "` + g.ports[0] + `", "sub_ports": ` + items(4095, itemsOf["subports"]) + `}`, "sub_ports", "4095 items are more than the 4094"},
-		{"PUT", "/v2.0/networks/" + g.network + "/tags", `{"tags": ` + items(1001, itemsOf["texts"]), "tags", "1001 items are more than the 1000"},
+		{
+			"POST", "/v2.0/subnets", subnet + `"allocation_pools": ` + items(1001, itemsOf["pools"]) + `}`, "allocation_pools",
+			"1001 items are more than the 1000",
+		},
+		{
+			"POST", "/v2.0/subnets", subnet + `"host_routes": ` + items(1001, itemsOf["routes"]) + `}`, "host_routes",
+			"1001 items are more than the 1000",
+		},
+		{
+			"POST", "/v2.0/ports",
+			`{"port": {"network_id": "` + g.network + `", "fixed_ips": ` + items(101, itemsOf["fixed"]) + `}`, "fixed_ips",
+			"101 items are more than the 100",
+		},
+		{
+			"POST", "/v2.0/trunks",
+			`{"trunk": {"port_id": "` + g.ports[0] + `", "sub_ports": ` + items(4095, itemsOf["subports"]) + `}`, "sub_ports",
+			"4095 items are more than the 4094",
+		},
+		{
+			"PUT", "/v2.0/networks/" + g.network + "/tags", `{"tags": ` + items(1001, itemsOf["texts"]), "tags",
+			"1001 items are more than the 1000",
+		},
 	} {
 		answer := g.request(c.method, c.path, c.body)
 		want := "Invalid input for " + c.name + ". Reason: " + c.want + " that are taken."
 		if answer.Code != http.StatusBadRequest || !strings.Contains(answer.Body.String(), want) {
-			t.Errorf("%s %s with a long list of %s is %d %.300s, want: %s", c.method, c.path, c.name, answer.Code, answer.Body, want)
+			t.Errorf("%s %s with a long list of %s is %d %.300s, want: %s", c.method, c.path, c.name, answer.Code, answer.Body,
+				want)
 		}
 	}
-	if answer := g.request("PUT", "/v2.0/networks/"+g.network+"/tags", `{"tags": `+items(1000, itemsOf["texts"])); answer.Code != http.StatusOK {
+	if answer := g.request("PUT", "/v2.0/networks/"+g.network+
+		"/tags", `{"tags": `+items(1000, itemsOf["texts"])); answer.Code != http.StatusOK {
 		t.Errorf("1000 tags are %d %.300s", answer.Code, answer.Body)
 	}
 	if answer := g.request("PUT", "/v2.0/networks/"+g.network+"/tags/one-more", ""); answer.Code != http.StatusBadRequest {
@@ -423,8 +452,10 @@ func TestMessagesAreBounded(t *testing.T) {
 		"/v2.0/subnets":  `{"subnet": {"` + long + `": 1}}`,
 		"/v2.0/ports":    `{"port": {"network_id": "` + g.network + `", "binding:host_id": "` + long + `"}}`,
 	} {
-		if answer := g.request("POST", path, body); answer.Code != http.StatusBadRequest || answer.Body.Len() > 64<<10 || !strings.Contains(answer.Body.String(), "ö") && !strings.Contains(answer.Body.String(), `\u00f6`) {
-			t.Errorf("POST %s with a text of 2 MiB is %d with %d bytes, %.200s", path, answer.Code, answer.Body.Len(), answer.Body)
+		if answer := g.request("POST", path, body); answer.Code != http.StatusBadRequest || answer.Body.Len() > 64<<10 ||
+			!strings.Contains(answer.Body.String(), "ö") && !strings.Contains(answer.Body.String(), `\u00f6`) {
+			t.Errorf("POST %s with a text of 2 MiB is %d with %d bytes, %.200s", path, answer.Code, answer.Body.Len(),
+				answer.Body)
 		}
 	}
 }

@@ -53,7 +53,9 @@ func TestComputeMovesPorts(t *testing.T) {
 	if want := "driver openvswitch: host nowhere has no Open vSwitch agent"; !failed.Failed() || failed.Reason != want {
 		t.Errorf("a binding to a host without an agent is %+v, want the reason %q", failed, want)
 	}
-	bound, err := n.CreateBinding(t.Context(), id, compute.Binding{Server: server, Host: "h2", Allocation: port.Allocation})
+	bound, err := n.CreateBinding(t.Context(), id, compute.Binding{
+		Server: server, Host: "h2", Allocation: port.Allocation,
+	})
 	must(err)
 	if !bound.Failed() {
 		t.Errorf("a binding by the source's providers is %+v", bound)
@@ -61,7 +63,8 @@ func TestComputeMovesPorts(t *testing.T) {
 	for range 2 {
 		bound, err = n.CreateBinding(t.Context(), id, compute.Binding{Server: server, Host: "h2", Allocation: existing})
 		must(err)
-		if diff := cmp.Diff(compute.PortBinding{Host: "h2", VNIC: "normal", VIF: "ovs", Allocation: existing}, bound); diff != "" {
+		diff := cmp.Diff(compute.PortBinding{Host: "h2", VNIC: "normal", VIF: "ovs", Allocation: existing}, bound)
+		if diff != "" {
 			t.Errorf("the binding (-want +got):\n%s", diff)
 		}
 	}
@@ -76,7 +79,8 @@ func TestComputeMovesPorts(t *testing.T) {
 	for range 2 {
 		moved, err := n.ActivateBinding(t.Context(), id, "h2")
 		must(err)
-		if moved.Host != "h2" || moved.Status != network.PortDown || moved.Failed() || !cmp.Equal(moved.Allocation, existing) || moved.Revision <= stays.Revision {
+		if moved.Host != "h2" || moved.Status != network.PortDown || moved.Failed() ||
+			!cmp.Equal(moved.Allocation, existing) || moved.Revision <= stays.Revision {
 			t.Errorf("activated, the port is %+v", moved)
 		}
 	}
@@ -92,9 +96,11 @@ func TestComputeMovesPorts(t *testing.T) {
 	if _, err := n.ActivateBinding(t.Context(), id, "h"); !errors.Is(err, compute.ErrNoBinding) {
 		t.Errorf("ActivateBinding of one that is gone = %v", err)
 	}
-	other := compute.Binding{Server: server, Host: "h", Allocation: guarantee.ProfileAllocation{Groups: map[guarantee.UUID]guarantee.UUID{
-		guarantee.OpenVSwitch.Namespace: existing.Groups[group],
-	}}}
+	other := compute.Binding{
+		Server: server, Host: "h", Allocation: guarantee.ProfileAllocation{Groups: map[guarantee.UUID]guarantee.UUID{
+			guarantee.OpenVSwitch.Namespace: existing.Groups[group],
+		}},
+	}
 	if _, err := n.CreateBinding(t.Context(), id, other); !errors.Is(err, compute.ErrPortChanged) {
 		t.Errorf("CreateBinding for another policy = %v", err)
 	}

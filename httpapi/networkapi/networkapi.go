@@ -43,7 +43,9 @@ func (a *API) kinds() resource.API {
 	return resource.API{
 		Access: a.access(), MaxLimit: a.MaxLimit, Link: a.link,
 		NotFound: func(kind, id string) error { return network.NotFound(kind, network.ID(id)) },
-		SetTags: func(ctx context.Context, kind, id string, change func([]string) ([]string, error), only resource.Condition) ([]string, error) {
+		SetTags: func(
+			ctx context.Context, kind, id string, change func([]string) ([]string, error), only resource.Condition,
+		) ([]string, error) {
 			return a.Network.SetTags(ctx, kind, network.ID(id), change, unchanged(only))
 		},
 	}

@@ -24,19 +24,24 @@ func (a *API) networks() *networkResource {
 		Revision:      func(s *topology.NetworkSpec) int64 { return s.Revision },
 		ID:            func(n *network.Network) string { return string(n.ID) },
 		TargetOf: func(n *network.Network) resource.Target {
-			return resource.OwnedBy(n.Project).WithFlag("shared", n.Shared).WithFlag("router:external", n.External).SharedIf(n.Shared, n.External)
+			return resource.OwnedBy(n.Project).WithFlag("shared", n.Shared).WithFlag("router:external", n.External).SharedIf(
+				n.Shared, n.External)
 		},
 		TargetOfNew: func(_ context.Context, s *topology.NetworkSpec) (resource.Target, error) {
 			return resource.OwnedBy(s.Project).WithFlag("shared", s.Shared).WithFlag("router:external", s.External), nil
 		},
-		Validate:    func(_ context.Context, b resource.Body) error { return oneForm(b) },
-		List:        a.Network.Networks,
-		VisibleTo:   ofProjectOrAll,
-		StoreFields: map[string]network.Field{"id": network.ByID, "name": network.ByName, "project_id": network.ByProject, "tenant_id": network.ByProject},
+		Validate:  func(_ context.Context, b resource.Body) error { return oneForm(b) },
+		List:      a.Network.Networks,
+		VisibleTo: ofProjectOrAll,
+		StoreFields: map[string]network.Field{
+			"id": network.ByID, "name": network.ByName, "project_id": network.ByProject, "tenant_id": network.ByProject,
+		},
 		NewSpec: func(r *http.Request, c identity.Caller) topology.NetworkSpec {
 			return topology.NetworkSpec{
-				NetworkRow: network.NetworkRow{Common: network.Common{Project: c.ProjectID}, AdminStateUp: true, PortSecurity: true},
-				Choice:     a.choice(r.Context()),
+				NetworkRow: network.NetworkRow{
+					Common: network.Common{Project: c.ProjectID}, AdminStateUp: true, PortSecurity: true,
+				},
+				Choice: a.choice(r.Context()),
 			}
 		},
 		Create: a.Network.CreateNetworks,
@@ -66,27 +71,32 @@ func networkTable() []networkAttribute {
 		boolean("admin_state_up", post|put|filterable|sortable, true,
 			func(s *S, b bool) { s.AdminStateUp = b }, func(n *N) bool { return n.AdminStateUp }),
 		{
-			Name: "mtu", Use: post | put | filterable | sortable | guarded, Default: pyjson.Of(0), Convert: resource.ToInt, Check: resource.NotNegative,
-			Set:  func(s *S, v pyjson.Value) { n, _ := v.Int64(); s.MTU = int(n) },
-			Show: func(n *N) pyjson.Value { return pyjson.Of(n.MTU) },
+			Name: "mtu", Use: post | put | filterable | sortable | guarded, Default: pyjson.Of(0), Convert: resource.ToInt,
+			Check: resource.NotNegative,
+			Set:   func(s *S, v pyjson.Value) { n, _ := v.Int64(); s.MTU = int(n) },
+			Show:  func(n *N) pyjson.Value { return pyjson.Of(n.MTU) },
 		},
 		{Name: "status", Use: filterable | sortable, Show: func(*N) pyjson.Value { return pyjson.Of("ACTIVE") }},
 		{Name: "subnets", Show: func(n *N) pyjson.Value {
 			return resource.List(n.Subnets, func(id network.ID) pyjson.Value { return pyjson.Of(string(id)) })
 		}},
-		boolean("shared", post|put|filterable|guarded, false, func(s *S, b bool) { s.Shared = b }, func(n *N) bool { return n.Shared }),
+		boolean("shared", post|put|filterable|guarded, false, func(s *S, b bool) { s.Shared = b },
+			func(n *N) bool { return n.Shared }),
 		{
-			Name: "availability_zone_hints", Use: post | sortable, Default: pyjson.NewArray(), Convert: toZoneHints, Check: resource.ListOf(resource.MaxLength(255)),
-			Set:  func(s *S, v pyjson.Value) { s.ZoneHints = resource.Texts(v) },
-			Show: func(n *N) pyjson.Value { return pyjson.Of(n.ZoneHints) },
+			Name: "availability_zone_hints", Use: post | sortable, Default: pyjson.NewArray(), Convert: toZoneHints,
+			Check: resource.ListOf(resource.MaxLength(255)),
+			Set:   func(s *S, v pyjson.Value) { s.ZoneHints = resource.Texts(v) },
+			Show:  func(n *N) pyjson.Value { return pyjson.Of(n.ZoneHints) },
 		},
 		fixed[N, S]("availability_zones", pyjson.NewArray()),
 		fixed[N, S]("ipv4_address_scope", pyjson.Value{}), fixed[N, S]("ipv6_address_scope", pyjson.Value{}),
-		boolean("router:external", post|put|filterable|guarded, false, func(s *S, b bool) { s.External = b }, func(n *N) bool { return n.External }),
+		boolean("router:external", post|put|filterable|guarded, false, func(s *S, b bool) { s.External = b },
+			func(n *N) bool { return n.External }),
 		descriptionAttribute(common, spec),
 		boolean("port_security_enabled", post|put|guarded, true,
 			func(s *S, b bool) { s.PortSecurity = b }, func(n *N) bool { return n.PortSecurity }),
-		reference("qos_policy_id", post|put|guarded, func(s *S, id network.ID) { s.Policy, s.Choice.Made = id, true }, func(n *N) network.ID { return n.Policy }),
+		reference("qos_policy_id", post|put|guarded, func(s *S, id network.ID) { s.Policy, s.Choice.Made = id, true },
+			func(n *N) network.ID { return n.Policy }),
 		resource.Attribute[N, S]{Name: "l2_adjacency", Show: func(n *N) pyjson.Value { return pyjson.Of(!n.Routed) }},
 	}
 	all = append(all, stamps[N, S](common)...)

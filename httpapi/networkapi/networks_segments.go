@@ -59,7 +59,8 @@ func anySegment(values []string) func(*network.Network) bool {
 	valid := resource.SetOf(values)
 	return func(n *network.Network) bool {
 		return slices.ContainsFunc(n.Segments, func(s network.SegmentRow) bool {
-			return valid[s.Type] || valid[s.PhysicalNetwork] && s.PhysicalNetwork != "" || valid[pyjson.Str(numberOrNone(s.SegmentationID))]
+			return valid[s.Type] || valid[s.PhysicalNetwork] && s.PhysicalNetwork != "" ||
+				valid[pyjson.Str(numberOrNone(s.SegmentationID))]
 		})
 	}
 }
@@ -83,7 +84,9 @@ func ofSegment(show func(*network.SegmentRow) pyjson.Value) func(*network.Networ
 }
 
 func showSegment(s network.SegmentRow) pyjson.Value {
-	return pyjson.NewObject(pyjson.M(networkType, s.Type), pyjson.M(physicalNetwork, resource.TextOrNull(s.PhysicalNetwork)), pyjson.M(segmentationID, numberOrNone(s.SegmentationID)))
+	return pyjson.NewObject(pyjson.M(networkType, s.Type),
+		pyjson.M(physicalNetwork, resource.TextOrNull(s.PhysicalNetwork)),
+		pyjson.M(segmentationID, numberOrNone(s.SegmentationID)))
 }
 
 // toSegments adds the defaults of each segment of a list, and refuses duplicates.
@@ -117,12 +120,15 @@ func toSegmentationID(v pyjson.Value) (pyjson.Value, error) {
 // toSegment checks one segment of a list.
 func toSegment(item pyjson.Value) (pyjson.Value, error) {
 	b, err := resource.Read([]resource.Attribute[struct{}, struct{}]{
-		{Name: networkType, Use: post}, {Name: physicalNetwork, Use: post}, {Name: segmentationID, Use: post, Convert: toSegmentationID},
+		{Name: networkType, Use: post},
+		{Name: physicalNetwork, Use: post},
+		{Name: segmentationID, Use: post, Convert: toSegmentationID},
 	}, item, true)
 	if err != nil {
 		return item, err
 	}
-	return pyjson.NewObject(pyjson.M(networkType, b.Values[networkType]), pyjson.M(physicalNetwork, b.Values[physicalNetwork]), pyjson.M(segmentationID, b.Values[segmentationID])), nil
+	return pyjson.NewObject(pyjson.M(networkType, b.Values[networkType]),
+		pyjson.M(physicalNetwork, b.Values[physicalNetwork]), pyjson.M(segmentationID, b.Values[segmentationID])), nil
 }
 
 func segmentsOf(v pyjson.Value) []topology.SegmentSpec {
@@ -133,7 +139,8 @@ func segmentsOf(v pyjson.Value) []topology.SegmentSpec {
 			id = -1
 		}
 		return topology.SegmentSpec{
-			Any: kind.Kind() == pyjson.Null, Type: kind.Str(), PhysicalNetwork: resource.Member(item, physicalNetwork).Str(), SegmentationID: int(id),
+			Any: kind.Kind() == pyjson.Null, Type: kind.Str(), PhysicalNetwork: resource.Member(item, physicalNetwork).Str(),
+			SegmentationID: int(id),
 		}
 	})
 }

@@ -61,7 +61,9 @@ func (a *API) off(r httpapi.Route) bool {
 
 // present returns a table without what plugins bring that are off.
 func present[T, S any](a *API, table []resource.Attribute[T, S]) []resource.Attribute[T, S] {
-	table = slices.DeleteFunc(table, func(t resource.Attribute[T, S]) bool { return slices.Contains(a.Without, broughtBy[t.Name]) })
+	table = slices.DeleteFunc(table, func(t resource.Attribute[T, S]) bool {
+		return slices.Contains(a.Without, broughtBy[t.Name])
+	})
 	for i := range table {
 		if slices.Contains(a.Without, shownBy[table[i].Name]) {
 			table[i].Show = nil

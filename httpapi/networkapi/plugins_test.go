@@ -35,8 +35,14 @@ func TestPluginsCanBeOff(t *testing.T) {
 		attributes          []string // of which the first one can be set
 		value               string
 	}{
-		{networkapi.PluginQoS, "/v2.0/qos/policies", "qos", "ports", []string{"qos_policy_id", "qos_network_policy_id", "resource_request"}, "null"},
-		{networkapi.PluginQoS, "/v2.0/qos/rule-types", "port-resource-request", "networks", []string{"qos_policy_id"}, "null"},
+		{
+			networkapi.PluginQoS, "/v2.0/qos/policies", "qos", "ports",
+			[]string{"qos_policy_id", "qos_network_policy_id", "resource_request"},
+			"null",
+		},
+		{
+			networkapi.PluginQoS, "/v2.0/qos/rule-types", "port-resource-request", "networks", []string{"qos_policy_id"}, "null",
+		},
 		{networkapi.PluginTrunk, "/v2.0/trunks", "trunk", "", nil, ""},
 		{networkapi.PluginSegments, "/v2.0/segments", "segment", "subnets", []string{"segment_id"}, "null"},
 		{networkapi.PluginSegments, "/v2.0/segments", "l2_adjacency", "networks", []string{"l2_adjacency"}, "true"},
@@ -51,11 +57,14 @@ func TestPluginsCanBeOff(t *testing.T) {
 				return
 			}
 			kind := strings.TrimSuffix(tc.collection, "s")
-			body := `{"` + kind + `": {"network_id": "` + id + `", "ip_version": 4, "cidr": "10.0.0.0/24", "` + tc.attributes[0] + `": ` + tc.value + `}}`
+			body := `{"` + kind + `": {"network_id": "` + id + `", "ip_version": 4, "cidr": "10.0.0.0/24", "` +
+				tc.attributes[0] + `": ` + tc.value + `}}`
 			if kind == "network" {
 				body = `{"network": {"` + tc.attributes[0] + `": ` + tc.value + `}}`
 			}
-			if _, answer := c.request("admin", "POST", "/v2.0/"+tc.collection, body); !strings.Contains(answer, "Unrecognized attribute(s) '") || !strings.Contains(answer, tc.attributes[0]) {
+			if _, answer := c.request("admin", "POST", "/v2.0/"+
+				tc.collection, body); !strings.Contains(answer, "Unrecognized attribute(s) '") || !strings.Contains(
+				answer, tc.attributes[0]) {
 				t.Errorf("without %s POST %s = %s", tc.plugin, body, answer)
 			}
 			_, answer := c.request("admin", "GET", "/v2.0/"+tc.collection, "")

@@ -25,9 +25,11 @@ func (a *API) policies() *policyResource {
 		TargetOfNew: func(_ context.Context, p *qos.PolicySpec) (resource.Target, error) {
 			return resource.OwnedBy(p.Project).WithFlag("shared", p.Shared), nil
 		},
-		List:        a.Network.Policies,
-		VisibleTo:   ofProjectOrAll,
-		StoreFields: map[string]network.Field{"id": network.ByID, "name": network.ByName, "project_id": network.ByProject, "tenant_id": network.ByProject},
+		List:      a.Network.Policies,
+		VisibleTo: ofProjectOrAll,
+		StoreFields: map[string]network.Field{
+			"id": network.ByID, "name": network.ByName, "project_id": network.ByProject, "tenant_id": network.ByProject,
+		},
 		NewSpec: func(_ *http.Request, c identity.Caller) qos.PolicySpec {
 			return qos.PolicySpec{PolicyRow: network.PolicyRow{Common: network.Common{Project: c.ProjectID}}}
 		},
@@ -53,11 +55,13 @@ func policyTable() []resource.Attribute[qos.Policy, qos.PolicySpec] {
 	common := func(p *P) *network.Common { return &p.Common }
 	spec := func(s *S) *network.Common { return &s.Common }
 	described := func(s *S) *network.Common { s.Described = true; return &s.Common }
-	isDefault := boolean("is_default", post|put|filterable, false, func(s *S, b bool) { s.Default = b }, func(p *P) bool { return p.Default })
+	isDefault := boolean("is_default", post|put|filterable, false, func(s *S, b bool) { s.Default = b },
+		func(p *P) bool { return p.Default })
 	isDefault.Filter = resource.AcceptAll
 	all := []resource.Attribute[P, S]{
 		idAttribute[P, S](common), ownerAttribute("project_id", common, spec), nameAttribute(common, described),
-		boolean("shared", post|put|filterable, false, func(s *S, b bool) { s.Shared = b }, func(p *P) bool { return p.Shared }),
+		boolean("shared", post|put|filterable, false, func(s *S, b bool) { s.Shared = b },
+			func(p *P) bool { return p.Shared }),
 		{Name: "rules", Show: func(p *P) pyjson.Value { return resource.List(p.Rules, ruleOfPolicy) }},
 		isDefault, descriptionAttribute(common, described),
 	}
@@ -75,6 +79,7 @@ func ruleOfPolicy(row network.RuleRow) pyjson.Value {
 			members = append(members, pyjson.Member{Key: a.Name, Value: a.Show(&r)})
 		}
 	}
-	rest := pyjson.NewObject(pyjson.M("id", string(r.ID)), pyjson.M("qos_policy_id", string(r.Policy)), pyjson.M("type", string(r.Type)))
+	rest := pyjson.NewObject(pyjson.M("id", string(r.ID)), pyjson.M("qos_policy_id", string(r.Policy)),
+		pyjson.M("type", string(r.Type)))
 	return pyjson.NewObject(append(members, rest.Members()...)...)
 }

@@ -35,12 +35,14 @@ func (a *API) onNetwork(ctx context.Context, kind string, id network.ID, project
 		return resource.Target{}, err
 	}
 	caller, _ := identity.From(ctx)
-	if len(all) == 0 || all[0].Project != caller.ProjectID && !all[0].Shared && !all[0].External && !a.access().IsPrivileged(ctx) {
+	if len(all) == 0 ||
+		all[0].Project != caller.ProjectID && !all[0].Shared && !all[0].External && !a.access().IsPrivileged(ctx) {
 		return resource.Target{}, network.NotFound("network", id)
 	}
 	n := all[0]
 	if !a.access().IsPrivileged(ctx) && !n.Shared && n.Project != project {
-		return resource.Target{}, fault.New(fault.Denied, "HTTPForbidden", "Tenant %s not allowed to create %s on this network", project, kind)
+		return resource.Target{}, fault.New(fault.Denied, "HTTPForbidden",
+			"Tenant %s not allowed to create %s on this network", project, kind)
 	}
 	return onNetworkOf(resource.OwnedBy(project).WithFlag("shared", n.Shared), n.Project), nil
 }
@@ -78,7 +80,9 @@ func PolicyDefaults() []policy.Rule {
 			all[i].Scopes = []identity.Scope{identity.Project}
 		}
 		if r.old != "" {
-			all[i].Deprecated = &policy.Deprecated{Name: r.name, Check: r.old, Reason: "It gave every role of a project the same rights.", Since: "16.0"}
+			all[i].Deprecated = &policy.Deprecated{
+				Name: r.name, Check: r.old, Reason: "It gave every role of a project the same rights.", Since: "16.0",
+			}
 		}
 	}
 	return all

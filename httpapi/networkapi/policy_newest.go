@@ -4,10 +4,12 @@ package networkapi
 // not, each with its rules: services do what the role advsvc and administrators did for them, only
 // they write what is between the services, and managers have the QoS policies of their project.
 var newestChecks = map[string][]string{
-	"rule:admin_only or role:reader and project_id:%(project_id)s or rule:service_api or rule:shared or rule:external or rule:context_is_advsvc": {
+	"rule:admin_only or role:reader and project_id:%(project_id)s or rule:service_api or " +
+		"rule:shared or rule:external or rule:context_is_advsvc": {
 		"get_network",
 	},
-	"role:reader and project_id:%(project_id)s or rule:shared or rule:external or rule:admin_only or role:reader and rule:network_owner or rule:service_api": {
+	"role:reader and project_id:%(project_id)s or rule:shared or rule:external or " +
+		"rule:admin_only or role:reader and rule:network_owner or rule:service_api": {
 		"get_subnet",
 	},
 	"rule:admin_only or rule:service_api or role:member and rule:network_owner or rule:shared": {
@@ -38,7 +40,8 @@ var newestChecks = map[string][]string{
 		"create_port:allowed_address_pairs:ip_address", "update_port:allowed_address_pairs",
 		"update_port:allowed_address_pairs:mac_address", "update_port:allowed_address_pairs:ip_address",
 	},
-	"rule:admin_only or rule:service_api or role:reader and rule:network_owner or role:reader and project_id:%(project_id)s": {
+	"rule:admin_only or rule:service_api or role:reader and rule:network_owner or " +
+		"role:reader and project_id:%(project_id)s": {
 		"get_port",
 	},
 	"rule:admin_only or rule:service_api or role:member and project_id:%(project_id)s": {
@@ -47,7 +50,8 @@ var newestChecks = map[string][]string{
 	"rule:admin_only or rule:service_api or role:manager and rule:network_owner": {
 		"update_port:mac_address",
 	},
-	"rule:admin_only or rule:service_api or role:member and rule:network_owner or role:member and project_id:%(project_id)s": {
+	"rule:admin_only or rule:service_api or role:member and rule:network_owner or " +
+		"role:member and project_id:%(project_id)s": {
 		"delete_port",
 	},
 	"rule:admin_only or role:manager and project_id:%(project_id)s": {

@@ -13,7 +13,8 @@ func TestNewestChecks(t *testing.T) {
 	caller := func(roles ...string) identity.Caller { return identity.Caller{ProjectID: "p", Roles: roles} }
 	admin, manager, member := caller("admin"), caller("manager", "member", "reader"), caller("member", "reader")
 	service := identity.Caller{ProjectID: "services", Roles: []string{"service"}}
-	own, other := map[string]string{"project_id": "p", "tenant_id": "p"}, map[string]string{"project_id": "q", "tenant_id": "q"}
+	own := map[string]string{"project_id": "p", "tenant_id": "p"}
+	other := map[string]string{"project_id": "q", "tenant_id": "q"}
 	rule := map[string]string{"ext_parent:tenant_id": "p", "ext_parent:project_id": "p"}
 	for _, c := range []struct {
 		who    identity.Caller

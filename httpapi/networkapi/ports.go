@@ -28,7 +28,8 @@ func (a *API) ports() *portResource {
 		Revision:      func(s *ports.Spec) int64 { return s.Revision },
 		ID:            func(p *network.Port) string { return string(p.ID) },
 		TargetOf: func(p *network.Port) resource.Target {
-			return onNetworkOf(resource.OwnedBy(p.Project), p.Network.Project).With("device_owner", p.DeviceOwner).WithFlag("shared", p.Network.Shared)
+			return onNetworkOf(resource.OwnedBy(p.Project), p.Network.Project).With("device_owner", p.DeviceOwner).WithFlag(
+				"shared", p.Network.Shared)
 		},
 		TargetOfNew: func(ctx context.Context, s *ports.Spec) (resource.Target, error) {
 			t, err := a.onNetwork(ctx, "port", s.Network, s.Project)
@@ -50,8 +51,9 @@ func (a *API) ports() *portResource {
 		NewSpec: func(r *http.Request, c identity.Caller) ports.Spec {
 			return ports.Spec{
 				PortRow: network.PortRow{Common: network.Common{Project: c.ProjectID}, AdminStateUp: true},
-				AnyIPs:  true, AnyGroups: true, AnyPortSecurity: true, VNIC: guarantee.VNICNormal, GroupsOf: a.projectOf(r.Context()),
-				Choice: a.choice(r.Context()),
+				AnyIPs:  true, AnyGroups: true, AnyPortSecurity: true, VNIC: guarantee.VNICNormal,
+				GroupsOf: a.projectOf(r.Context()),
+				Choice:   a.choice(r.Context()),
 			}
 		},
 		Create: func(ctx context.Context, specs []ports.Spec) ([]network.Port, error) {
@@ -65,7 +67,8 @@ func (a *API) ports() *portResource {
 			one, err := a.Network.UpdatePort(ctx, p.ID, func(s *ports.Spec) error {
 				s.GroupsOf, s.Choice = a.projectOf(ctx), a.choice(ctx)
 				// A caller who may write the allocation may also change its consumer.
-				s.KeepDevice = a.access().Allow(ctx, "update_port:binding:profile", onNetworkOf(resource.OwnedBy(p.Project), p.Network.Project)) != nil
+				s.KeepDevice = a.access().Allow(ctx, "update_port:binding:profile",
+					onNetworkOf(resource.OwnedBy(p.Project), p.Network.Project)) != nil
 				return fn(s)
 			})
 			hideDriver(&one)
@@ -82,7 +85,8 @@ func (a *API) ports() *portResource {
 func hideDriver(p *network.Port) { p.Binding.Driver = "" }
 
 // vnicTypes are the VNIC types that ports may have.
-var vnicTypes = resource.OneOf("normal", "direct", "macvtap", "baremetal", "direct-physical", "virtio-forwarder", "smart-nic",
+var vnicTypes = resource.OneOf("normal", "direct", "macvtap", "baremetal", "direct-physical", "virtio-forwarder",
+	"smart-nic",
 	"vdpa", "accelerator-direct", "accelerator-direct-physical", "remote-managed")
 
 // portTable are the attributes of ports, in the order in which they are shown.
@@ -102,16 +106,21 @@ func (a *API) portTable() []portAttribute {
 		},
 		ownerAttribute("tenant_id", common, spec),
 		{
-			Name: "mac_address", Use: post | put | filterable | sortable | guarded, Check: resource.Nullable(mac), Filter: hasMAC, StoredForms: eitherCase,
+			Name: "mac_address", Use: post | put | filterable | sortable | guarded, Check: resource.Nullable(mac),
+			Filter: hasMAC, StoredForms: eitherCase,
 			Set:  func(s *S, v pyjson.Value) { s.MAC = v.Str() },
 			Show: func(p *P) pyjson.Value { return pyjson.Of(p.MAC) },
 		},
-		boolean("admin_state_up", post|put|filterable|sortable, true, func(s *S, b bool) { s.AdminStateUp = b }, func(p *P) bool { return p.AdminStateUp }),
+		boolean("admin_state_up", post|put|filterable|sortable, true, func(s *S, b bool) { s.AdminStateUp = b },
+			func(p *P) bool { return p.AdminStateUp }),
 		{Name: "status", Use: filterable | sortable, Show: func(p *P) pyjson.Value { return pyjson.Of(p.Status) }},
-		words("device_id", post|put|filterable|sortable, func(s *S, t string) { s.DeviceID = t }, func(p *P) string { return p.DeviceID }),
-		words("device_owner", post|put|filterable|sortable|guarded, func(s *S, t string) { s.DeviceOwner = t }, func(p *P) string { return p.DeviceOwner }),
+		words("device_id", post|put|filterable|sortable, func(s *S, t string) { s.DeviceID = t },
+			func(p *P) string { return p.DeviceID }),
+		words("device_owner", post|put|filterable|sortable|guarded, func(s *S, t string) { s.DeviceOwner = t },
+			func(p *P) string { return p.DeviceOwner }),
 		{
-			Name: "fixed_ips", Use: post | put | filterable | guarded, MaxItems: maxFixedIPs, Check: fixedIPs, Filter: hasAddress, NestedPolicy: true, KeyValue: true,
+			Name: "fixed_ips", Use: post | put | filterable | guarded, MaxItems: maxFixedIPs, Check: fixedIPs,
+			Filter: hasAddress, NestedPolicy: true, KeyValue: true,
 			Set:  func(s *S, v pyjson.Value) { s.FixedIPs, s.AnyIPs = fixedOf(v), false },
 			Show: showAddresses,
 		},
@@ -126,8 +135,9 @@ func (a *API) portTable() []portAttribute {
 			Show: showOptions,
 		},
 		{
-			Name: "security_groups", Use: post | put | filterable, Convert: resource.NullToList, Check: resource.ListOf(resource.UUID),
-			Set: func(s *S, v pyjson.Value) { s.SecurityGroups, s.AnyGroups = idsOf(v), false },
+			Name: "security_groups", Use: post | put | filterable, Convert: resource.NullToList,
+			Check: resource.ListOf(resource.UUID),
+			Set:   func(s *S, v pyjson.Value) { s.SecurityGroups, s.AnyGroups = idsOf(v), false },
 			Show: func(p *P) pyjson.Value {
 				return resource.List(p.SecurityGroups, func(id network.ID) pyjson.Value { return pyjson.Of(string(id)) })
 			},
@@ -147,8 +157,11 @@ func (a *API) portTable() []portAttribute {
 			Set:  func(s *S, v pyjson.Value) { s.PortSecurity, s.AnyPortSecurity = v.Bool(), false },
 			Show: func(p *P) pyjson.Value { return pyjson.Of(p.PortSecurity) },
 		},
-		reference("qos_policy_id", post|put|guarded, func(s *S, id network.ID) { s.Policy, s.Choice.Made = id, true }, func(p *P) network.ID { return p.Policy }),
-		portAttribute{Name: "qos_network_policy_id", Show: func(p *P) pyjson.Value { return resource.TextOrNull(p.NetworkPolicy()) }},
+		reference("qos_policy_id", post|put|guarded, func(s *S, id network.ID) { s.Policy, s.Choice.Made = id, true },
+			func(p *P) network.ID { return p.Policy }),
+		portAttribute{
+			Name: "qos_network_policy_id", Show: func(p *P) pyjson.Value { return resource.TextOrNull(p.NetworkPolicy()) },
+		},
 		portAttribute{Name: "resource_request", Show: a.showRequest},
 		portAttribute{
 			Name: "numa_affinity_policy", Use: post | put, Check: resource.Nullable(resource.OneOf(a.numaPolicies()...)),
@@ -170,8 +183,14 @@ func (a *API) portTable() []portAttribute {
 			Set:  func(s *S, v pyjson.Value) { s.DeviceProfile = v.Str() },
 			Show: func(p *P) pyjson.Value { return resource.TextOrNull(p.DeviceProfile) },
 		},
-		portAttribute{Name: "trunk_details", Show: func(p *P) pyjson.Value { return trunkDetails(p.Trunk) }, ShownIf: func(p *P) bool { return p.Trunk != nil }},
-		portAttribute{Name: "ip_allocation", Use: filterable | sortable, Show: func(p *P) pyjson.Value { return pyjson.Of(p.IPAllocation) }},
+		portAttribute{
+			Name: "trunk_details", Show: func(p *P) pyjson.Value { return trunkDetails(p.Trunk) },
+			ShownIf: func(p *P) bool { return p.Trunk != nil },
+		},
+		portAttribute{
+			Name: "ip_allocation", Use: filterable | sortable,
+			Show: func(p *P) pyjson.Value { return pyjson.Of(p.IPAllocation) },
+		},
 	)
 	all = append(all, stamps[P, S](common)...)
 	return append(all, ownerAttribute("project_id", common, spec))
@@ -187,7 +206,9 @@ func (a *API) numaPolicies() []string {
 }
 
 // words is an attribute that is a text.
-func words(name string, use resource.Use, set func(*ports.Spec, string), show func(*network.Port) string) portAttribute {
+func words(
+	name string, use resource.Use, set func(*ports.Spec, string), show func(*network.Port) string,
+) portAttribute {
 	return portAttribute{
 		Name: name, Use: use, Default: pyjson.Of(""), Check: resource.MaxLength(255),
 		Set:  func(s *ports.Spec, v pyjson.Value) { set(s, v.Str()) },
@@ -213,17 +234,18 @@ func (a *API) bindingTable() []portAttribute {
 			Show: func(p *P) pyjson.Value { return pyjson.Of(p.Binding.Host) }, Filter: onAnyHost,
 		},
 		{
-			Name: "binding:profile", Use: post | put | guarded, Convert: smallProfile, Check: resource.Nullable(resource.IsObject),
-			Set:  func(s *S, v pyjson.Value) { s.Profile, s.Rebind = resource.Encode(v), true },
-			Show: a.showProfile,
+			Name: "binding:profile", Use: post | put | guarded, Convert: smallProfile,
+			Check: resource.Nullable(resource.IsObject),
+			Set:   func(s *S, v pyjson.Value) { s.Profile, s.Rebind = resource.Encode(v), true },
+			Show:  a.showProfile,
 		},
 		{Name: "binding:vif_type", Use: filterable, Show: func(p *P) pyjson.Value { return pyjson.Of(p.Binding.VIF) }},
 		{Name: "binding:vif_details", Show: func(p *P) pyjson.Value { return boundDetails(&p.Binding) }},
 	}
 }
 
-// showProfile is the profile of a port's binding, which says whether its virtual function is trusted:
-// Nova reads it there.
+// showProfile is the profile of a port's binding, which says whether its virtual function is
+// trusted: Nova reads it there.
 func (a *API) showProfile(p *network.Port) pyjson.Value {
 	profile := resource.Decode(p.Binding.Profile)
 	if p.Trusted == "" || slices.Contains(a.Without, DriverTrusted) {
@@ -237,7 +259,8 @@ func (a *API) showProfile(p *network.Port) pyjson.Value {
 func onAnyHost(hosts []string) func(*network.Port) bool {
 	bound := resource.SetOf(hosts)
 	return func(p *network.Port) bool {
-		return bound[p.Binding.Host] || slices.ContainsFunc(p.Inactive, func(b network.BindingRow) bool { return bound[b.Host] })
+		return bound[p.Binding.Host] ||
+			slices.ContainsFunc(p.Inactive, func(b network.BindingRow) bool { return bound[b.Host] })
 	}
 }
 
@@ -253,7 +276,8 @@ func (a *API) showRequest(p *network.Port) pyjson.Value {
 	groups, ids := make([]pyjson.Value, len(r.Groups)), make([]string, len(r.Groups))
 	for i, g := range r.Groups {
 		ids[i] = g.ID.String()
-		groups[i] = pyjson.NewObject(append([]pyjson.Member{{Key: "id", Value: pyjson.Of(ids[i])}}, needs(g.Needs).Members()...)...)
+		groups[i] = pyjson.NewObject(append([]pyjson.Member{{Key: "id", Value: pyjson.Of(ids[i])}},
+			needs(g.Needs).Members()...)...)
 	}
 	return pyjson.NewObject(pyjson.M("request_groups", pyjson.NewArray(groups...)), pyjson.M("same_subtree", ids))
 }

@@ -120,7 +120,9 @@ func pairWrong(pair, addr pyjson.Value) string {
 
 func pairsOf(v pyjson.Value) []network.AddressPair {
 	return resource.Each(v, func(item pyjson.Value) network.AddressPair {
-		return network.AddressPair{IP: resource.Member(item, "ip_address").Str(), MAC: resource.Member(item, "mac_address").Str()}
+		return network.AddressPair{
+			IP: resource.Member(item, "ip_address").Str(), MAC: resource.Member(item, "mac_address").Str(),
+		}
 	})
 }
 
@@ -143,7 +145,8 @@ func toDHCPOptions(v pyjson.Value) (pyjson.Value, error) {
 	for _, option := range v.Items() {
 		name, named := option.Get("opt_name")
 		value, valued := option.Get("opt_value")
-		if !named || !valued || name.Str() == "" || resource.MaxLength(maxOptionName)(name) != "" || resource.Nullable(resource.MaxLength(maxOptionValue))(value) != "" {
+		if !named || !valued || name.Str() == "" || resource.MaxLength(maxOptionName)(name) != "" ||
+			resource.Nullable(resource.MaxLength(maxOptionValue))(value) != "" {
 			return v, resource.InvalidInput("No valid key specs matched for: %s", pyjson.Str(option))
 		}
 	}
@@ -184,6 +187,7 @@ func withOptions(all []network.DHCPOption, v pyjson.Value) []network.DHCPOption 
 
 func showOptions(p *network.Port) pyjson.Value {
 	return resource.List(p.DHCPOptions, func(o network.DHCPOption) pyjson.Value {
-		return pyjson.NewObject(pyjson.M("opt_name", o.Name), pyjson.M("opt_value", o.Value), pyjson.M("ip_version", o.IPVersion))
+		return pyjson.NewObject(pyjson.M("opt_name", o.Name), pyjson.M("opt_value", o.Value),
+			pyjson.M("ip_version", o.IPVersion))
 	})
 }

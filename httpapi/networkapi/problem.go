@@ -33,7 +33,8 @@ func Problem(p httpapi.Problem) (media string, body []byte) {
 	}
 	message = pyjson.CutMiddle(message, maxMessage)
 	return "application/json", httpapi.JSONText(func(j *httpapi.JSON) {
-		j.Value(pyjson.NewObject(pyjson.M(key, pyjson.NewObject(pyjson.M("type", kind), pyjson.M("message", message), pyjson.M("detail", "")))))
+		j.Value(pyjson.NewObject(pyjson.M(key,
+			pyjson.NewObject(pyjson.M("type", kind), pyjson.M("message", message), pyjson.M("detail", "")))))
 	})
 }
 

@@ -63,17 +63,19 @@ func (a *API) listQuotas(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return respondValue(w, pyjson.NewObject(pyjson.M("quotas", resource.List(slices.Sorted(maps.Keys(own)), func(project string) pyjson.Value {
-		names := pyjson.NewObject(pyjson.M("project_id", project), pyjson.M("tenant_id", project))
-		return pyjson.NewObject(append(limits(own[project]).Members(), names.Members()...)...)
-	}))))
+	return respondValue(w,
+		pyjson.NewObject(pyjson.M("quotas", resource.List(slices.Sorted(maps.Keys(own)), func(project string) pyjson.Value {
+			names := pyjson.NewObject(pyjson.M("project_id", project), pyjson.M("tenant_id", project))
+			return pyjson.NewObject(append(limits(own[project]).Members(), names.Members()...)...)
+		}))))
 }
 
 func (a *API) getQuota(w http.ResponseWriter, r *http.Request) error {
 	project := httpapi.Param(r, "id")
 	if project == "tenant" || project == "project" {
 		caller, _ := identity.From(r.Context())
-		return respondValue(w, pyjson.NewObject(pyjson.M(project, pyjson.NewObject(pyjson.M(project+"_id", caller.ProjectID)))))
+		return respondValue(w,
+			pyjson.NewObject(pyjson.M(project, pyjson.NewObject(pyjson.M(project+"_id", caller.ProjectID)))))
 	}
 	if err := a.mayQuota(r, "get_quota"); err != nil {
 		return err
@@ -93,7 +95,8 @@ func (a *API) getDefaultQuota(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (a *API) getQuotaDetails(w http.ResponseWriter, r *http.Request) error {
-	if caller, _ := identity.From(r.Context()); caller.ProjectID != httpapi.Param(r, "id") && !a.access().IsAdmin(r.Context()) {
+	if caller, _ := identity.From(r.Context()); caller.ProjectID != httpapi.Param(r, "id") &&
+		!a.access().IsAdmin(r.Context()) {
 		return fault.New(fault.Denied, "AdminRequired",
 			"User does not have admin privileges: Only admin is authorized to access quotas for another project.")
 	}

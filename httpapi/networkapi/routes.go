@@ -29,9 +29,11 @@ func (a *API) Routes() []httpapi.Route {
 	parts := [][]httpapi.Route{
 		a.networks().Routes(), a.subnets().Routes(), a.ports().Routes(), a.policies().Routes(), a.agentRoutes(),
 		a.availabilityRoutes(), a.segments().Routes(), a.securityGroups().Routes(), a.securityRuleRoutes(), a.bindingRoutes(),
-		a.trunkRoutes(), a.zoneRoutes(), a.heartbeatRoutes(), a.hostRoutes(), a.changeRoutes(), a.extensionRoutes(), a.ruleTypeRoutes(),
+		a.trunkRoutes(), a.zoneRoutes(), a.heartbeatRoutes(), a.hostRoutes(), a.changeRoutes(), a.extensionRoutes(),
+		a.ruleTypeRoutes(),
 	}
-	parts = append(parts, a.networks().TagRoutes(), a.subnets().TagRoutes(), a.ports().TagRoutes(), a.policies().TagRoutes(),
+	parts = append(parts, a.networks().TagRoutes(), a.subnets().TagRoutes(), a.ports().TagRoutes(),
+		a.policies().TagRoutes(),
 		a.trunks().TagRoutes(), a.securityGroups().TagRoutes(), a.quotaRoutes())
 	for _, kind := range ruleKinds {
 		parts = append(parts, a.ruleRoutes(kind), a.aliasRoutes(kind))

@@ -41,7 +41,9 @@ func (a *API) listRuleTypes(w http.ResponseWriter, r *http.Request) error {
 		types = slices.DeleteFunc(types, func(t network.RuleType) bool { return !slices.Contains(only, string(t)) })
 	}
 	return httpapi.Respond(w, http.StatusOK, func(j *httpapi.JSON) {
-		j.Value(pyjson.NewObject(pyjson.M("rule_types", resource.List(types, func(t network.RuleType) pyjson.Value { return pyjson.NewObject(pyjson.M("type", string(t))) }))))
+		j.Value(pyjson.NewObject(pyjson.M("rule_types", resource.List(types, func(t network.RuleType) pyjson.Value {
+			return pyjson.NewObject(pyjson.M("type", string(t)))
+		}))))
 	})
 }
 
@@ -61,7 +63,8 @@ func (a *API) getRuleType(w http.ResponseWriter, r *http.Request) error {
 		return pyjson.NewObject(pyjson.M("name", d.Name), pyjson.M("supported_parameters", kind.parameters(d)))
 	})
 	return httpapi.Respond(w, http.StatusOK, func(j *httpapi.JSON) {
-		j.Value(pyjson.NewObject(pyjson.M("rule_type", pyjson.NewObject(pyjson.M("type", string(kind.ruleType)), pyjson.M("drivers", drivers)))))
+		j.Value(pyjson.NewObject(pyjson.M("rule_type",
+			pyjson.NewObject(pyjson.M("type", string(kind.ruleType)), pyjson.M("drivers", drivers)))))
 	})
 }
 
@@ -83,7 +86,8 @@ func (k ruleKind) parameters(d guarantee.Driver) pyjson.Value {
 		case "dscp_mark":
 			kind, values = "choices", resource.List(dscpMarks, pyjson.Of)
 		}
-		return pyjson.NewObject(pyjson.M("parameter_name", name), pyjson.M("parameter_type", kind), pyjson.M("parameter_values", values))
+		return pyjson.NewObject(pyjson.M("parameter_name", name), pyjson.M("parameter_type", kind),
+			pyjson.M("parameter_values", values))
 	})
 }
 

@@ -35,11 +35,17 @@ type ruleKind struct {
 
 // ruleKinds are all types of rules.
 var ruleKinds = []ruleKind{
-	{network.BandwidthLimit, []ruleAttribute{ruleID, rate("max_kbps"), burst("max_burst_kbps"), direction("ingress", "egress")}},
+	{
+		network.BandwidthLimit,
+		[]ruleAttribute{ruleID, rate("max_kbps"), burst("max_burst_kbps"), direction("ingress", "egress")},
+	},
 	{network.DSCPMarking, []ruleAttribute{ruleID, dscpMark}},
 	{network.MinimumBandwidth, []ruleAttribute{ruleID, rate("min_kbps"), direction("ingress", "egress")}},
 	{network.MinimumPacketRate, []ruleAttribute{ruleID, rate("min_kpps"), direction("any", "ingress", "egress")}},
-	{network.PacketRateLimit, []ruleAttribute{ruleID, rate("max_kpps"), burst("max_burst_kpps"), direction("ingress", "egress")}},
+	{
+		network.PacketRateLimit,
+		[]ruleAttribute{ruleID, rate("max_kpps"), burst("max_burst_kpps"), direction("ingress", "egress")},
+	},
 }
 
 // ofPolicy is the target of a rule of a policy.
@@ -64,25 +70,28 @@ var ruleID = ruleAttribute{
 
 func rate(name string) ruleAttribute {
 	return ruleAttribute{
-		Name: name, Use: post | put | required | filterable | sortable, Convert: resource.ToInt, Check: resource.Between(0, math.MaxInt32),
-		Set:  func(r *network.RuleRow, v pyjson.Value) { r.Rate, _ = v.Int64() },
-		Show: func(r *rule) pyjson.Value { return pyjson.Of(r.Rate) },
+		Name: name, Use: post | put | required | filterable | sortable, Convert: resource.ToInt,
+		Check: resource.Between(0, math.MaxInt32),
+		Set:   func(r *network.RuleRow, v pyjson.Value) { r.Rate, _ = v.Int64() },
+		Show:  func(r *rule) pyjson.Value { return pyjson.Of(r.Rate) },
 	}
 }
 
 func burst(name string) ruleAttribute {
 	return ruleAttribute{
-		Name: name, Use: post | put | filterable | sortable, Default: pyjson.Of(0), Convert: resource.ToInt, Check: resource.Between(0, math.MaxInt32),
-		Set:  func(r *network.RuleRow, v pyjson.Value) { r.Burst, _ = v.Int64() },
-		Show: func(r *rule) pyjson.Value { return pyjson.Of(r.Burst) },
+		Name: name, Use: post | put | filterable | sortable, Default: pyjson.Of(0), Convert: resource.ToInt,
+		Check: resource.Between(0, math.MaxInt32),
+		Set:   func(r *network.RuleRow, v pyjson.Value) { r.Burst, _ = v.Int64() },
+		Show:  func(r *rule) pyjson.Value { return pyjson.Of(r.Burst) },
 	}
 }
 
 func direction(valid ...string) ruleAttribute {
 	return ruleAttribute{
-		Name: "direction", Use: post | put | filterable | sortable, Default: pyjson.Of("egress"), Check: resource.OneOf(valid...),
-		Set:  func(r *network.RuleRow, v pyjson.Value) { r.Direction = v.Str() },
-		Show: func(r *rule) pyjson.Value { return pyjson.Of(r.Direction) },
+		Name: "direction", Use: post | put | filterable | sortable, Default: pyjson.Of("egress"),
+		Check: resource.OneOf(valid...),
+		Set:   func(r *network.RuleRow, v pyjson.Value) { r.Direction = v.Str() },
+		Show:  func(r *rule) pyjson.Value { return pyjson.Of(r.Direction) },
 	}
 }
 
@@ -217,7 +226,8 @@ func (a *API) createRules(ctx context.Context, rows []network.RuleRow) (all []ru
 // policyOf returns a policy, unless it does not exist for the caller.
 func (a *API) policyOf(ctx context.Context, id network.ID) (qos.Policy, error) {
 	all, err := a.Network.Policies(ctx, network.Where(network.ByID, id))
-	if err == nil && (len(all) == 0 || !a.access().IsPrivileged(ctx) && !resource.OwnedBy(all[0].Project).SharedIf(all[0].Shared).Concerns(ctx)) {
+	if err == nil && (len(all) == 0 ||
+		!a.access().IsPrivileged(ctx) && !resource.OwnedBy(all[0].Project).SharedIf(all[0].Shared).Concerns(ctx)) {
 		err = network.NotFound("policy", id)
 	}
 	if err != nil {

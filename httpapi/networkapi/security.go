@@ -32,12 +32,16 @@ func (a *API) securityGroups() *securityGroupResource {
 			}
 			return a.Network.SecurityGroups(ctx, where...)
 		},
-		StoreFields: map[string]network.Field{"id": network.ByID, "name": network.ByName, "project_id": network.ByProject, "tenant_id": network.ByProject},
+		StoreFields: map[string]network.Field{
+			"id": network.ByID, "name": network.ByName, "project_id": network.ByProject, "tenant_id": network.ByProject,
+		},
 		NewSpec: func(_ *http.Request, c identity.Caller) network.SecurityGroupRow {
 			return network.SecurityGroupRow{Common: network.Common{Project: c.ProjectID}, Stateful: true}
 		},
 		Create: a.Network.CreateSecurityGroups,
-		Update: func(ctx context.Context, g *security.Group, fn func(*network.SecurityGroupRow) error) (security.Group, error) {
+		Update: func(
+			ctx context.Context, g *security.Group, fn func(*network.SecurityGroupRow) error,
+		) (security.Group, error) {
 			return a.Network.UpdateSecurityGroup(ctx, g.ID, fn)
 		},
 		Delete: func(ctx context.Context, g *security.Group, only resource.Condition) error {

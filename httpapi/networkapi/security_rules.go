@@ -43,7 +43,8 @@ func (a *API) securityRules() *securityRuleResource {
 		List: a.listSecurityRules,
 		VisibleTo: func(ctx context.Context, project string) ([]network.Match, error) {
 			caller, _ := identity.From(ctx)
-			if a.Policy.PossibleForOthers(caller, "get_security_group_rule", "project_id", "tenant_id", "security_group:tenant_id") {
+			if a.Policy.PossibleForOthers(caller, "get_security_group_rule", "project_id", "tenant_id",
+				"security_group:tenant_id") {
 				return nil, nil
 			}
 			groups, err := a.Network.SecurityGroups(ctx, network.Where(network.ByProject, project))
@@ -244,7 +245,8 @@ func toEtherType(v pyjson.Value) (pyjson.Value, error) {
 			}
 		}
 	}
-	return v, resource.NewFault("SecurityGroupRuleInvalidEtherType", "Security group rule for ethertype '%s' not supported. Allowed values are %s.",
+	return v, resource.NewFault("SecurityGroupRuleInvalidEtherType",
+		"Security group rule for ethertype '%s' not supported. Allowed values are %s.",
 		pyjson.Str(v), pyjson.Str(pyjson.Of([]string{network.IPv4, network.IPv6})))
 }
 

@@ -23,10 +23,16 @@ func (a *API) segments() *segmentResource {
 		TargetOfNew: func(context.Context, *network.SegmentRow) (resource.Target, error) { return resource.Target{}, nil },
 		List:        a.Network.Segments,
 		VisibleTo:   a.ifShown("get_segment"),
-		StoreFields: map[string]network.Field{"id": network.ByID, "network_id": network.ByNetwork, "physical_network": network.ByPhysical},
-		NewSpec:     func(*http.Request, identity.Caller) network.SegmentRow { return network.SegmentRow{SegmentationID: -1} },
-		Create:      a.Network.CreateSegments,
-		Update: func(ctx context.Context, s *network.SegmentRow, fn func(*network.SegmentRow) error) (network.SegmentRow, error) {
+		StoreFields: map[string]network.Field{
+			"id": network.ByID, "network_id": network.ByNetwork, "physical_network": network.ByPhysical,
+		},
+		NewSpec: func(*http.Request, identity.Caller) network.SegmentRow {
+			return network.SegmentRow{SegmentationID: -1}
+		},
+		Create: a.Network.CreateSegments,
+		Update: func(
+			ctx context.Context, s *network.SegmentRow, fn func(*network.SegmentRow) error,
+		) (network.SegmentRow, error) {
 			return a.Network.UpdateSegment(ctx, s.ID, fn)
 		},
 		Delete: func(ctx context.Context, s *network.SegmentRow, only resource.Condition) error {

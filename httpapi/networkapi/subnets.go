@@ -57,7 +57,9 @@ func (a *API) subnets() *subnetResource {
 			"project_id": network.ByProject, "tenant_id": network.ByProject,
 		},
 		NewSpec: func(_ *http.Request, c identity.Caller) topology.SubnetSpec {
-			return topology.SubnetSpec{SubnetRow: network.SubnetRow{Common: network.Common{Project: c.ProjectID}, EnableDHCP: true}}
+			return topology.SubnetSpec{SubnetRow: network.SubnetRow{
+				Common: network.Common{Project: c.ProjectID}, EnableDHCP: true,
+			}}
 		},
 		Create: func(ctx context.Context, specs []topology.SubnetSpec) ([]subnet, error) {
 			rows, err := a.Network.CreateSubnets(ctx, specs)
@@ -121,14 +123,17 @@ func subnetTable() []subnetAttribute {
 			Show: func(s *subnet) pyjson.Value { return pyjson.Of(string(s.Network)) },
 		},
 		{
-			Name: "ip_version", Use: post | required | filterable | sortable, Convert: resource.ToInt, Check: resource.OneOf(4, 6),
-			Set:  func(s *S, v pyjson.Value) { n, _ := v.Int64(); s.IPVersion = int(n) },
-			Show: func(s *subnet) pyjson.Value { return pyjson.Of(s.IPVersion) },
+			Name: "ip_version", Use: post | required | filterable | sortable, Convert: resource.ToInt,
+			Check: resource.OneOf(4, 6),
+			Set:   func(s *S, v pyjson.Value) { n, _ := v.Int64(); s.IPVersion = int(n) },
+			Show:  func(s *subnet) pyjson.Value { return pyjson.Of(s.IPVersion) },
 		},
 		fixed[subnet, S]("subnetpool_id", pyjson.Value{}),
-		boolean("enable_dhcp", post|put|filterable|sortable, true, func(s *S, b bool) { s.EnableDHCP = b }, func(s *subnet) bool { return s.EnableDHCP }),
+		boolean("enable_dhcp", post|put|filterable|sortable, true, func(s *S, b bool) { s.EnableDHCP = b },
+			func(s *subnet) bool { return s.EnableDHCP }),
 		mode("ipv6_ra_mode", func(s *S, m string) { s.IPv6RA = m }, func(s *subnet) string { return s.IPv6RA }),
-		mode("ipv6_address_mode", func(s *S, m string) { s.IPv6Address = m }, func(s *subnet) string { return s.IPv6Address }),
+		mode("ipv6_address_mode", func(s *S, m string) { s.IPv6Address = m },
+			func(s *subnet) string { return s.IPv6Address }),
 		{
 			Name: "gateway_ip", Use: post | put | filterable | sortable, Convert: toIP, Check: resource.Nullable(ip),
 			Set:  func(s *S, v pyjson.Value) { s.Gateway, s.NoGateway = v.Str(), true },
@@ -174,7 +179,8 @@ func subnetTable() []subnetAttribute {
 				return func(s *subnet) bool { return values[0] == pyjson.Str(pyjson.Of(s.shared)) }
 			},
 		},
-		reference("segment_id", post|put|filterable|sortable, func(s *S, id network.ID) { s.Segment = id }, func(s *subnet) network.ID { return s.Segment }),
+		reference("segment_id", post|put|filterable|sortable, func(s *S, id network.ID) { s.Segment = id },
+			func(s *subnet) network.ID { return s.Segment }),
 	}
 	all = append(all, stamps[subnet, S](common)...)
 	return append(all, ownerAttribute("project_id", common, spec))
@@ -202,9 +208,12 @@ func toServiceTypes(v pyjson.Value) (pyjson.Value, error) {
 		begins := func(with string) bool { return strings.HasPrefix(item.Str(), with) }
 		switch {
 		case item.Kind() != pyjson.String:
-			return v, resource.NewFault("InvalidInputSubnetServiceType", "Subnet service type %s is not a string.", pyjson.Str(item))
-		case !begins("network:") && !begins("neutron:") && !strings.ContainsAny(item.Str()[:min(1, len(item.Str()))], "compute:"):
-			return v, resource.NewFault("InvalidSubnetServiceType", "Subnet service type %s does not correspond to a valid device owner.", item.Str())
+			return v, resource.NewFault("InvalidInputSubnetServiceType", "Subnet service type %s is not a string.",
+				pyjson.Str(item))
+		case !begins("network:") && !begins("neutron:") &&
+			!strings.ContainsAny(item.Str()[:min(1, len(item.Str()))], "compute:"):
+			return v, resource.NewFault("InvalidSubnetServiceType",
+				"Subnet service type %s does not correspond to a valid device owner.", item.Str())
 		}
 	}
 	return v, nil
@@ -218,6 +227,8 @@ func poolsOf(v pyjson.Value) []network.Pool {
 
 func routesOf(v pyjson.Value) []network.Route {
 	return resource.Each(v, func(item pyjson.Value) network.Route {
-		return network.Route{Destination: resource.Member(item, "destination").Str(), NextHop: resource.Member(item, "nexthop").Str()}
+		return network.Route{
+			Destination: resource.Member(item, "destination").Str(), NextHop: resource.Member(item, "nexthop").Str(),
+		}
 	})
 }

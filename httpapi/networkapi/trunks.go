@@ -30,7 +30,8 @@ func (a *API) trunks() *trunkResource {
 		List:      a.Network.Trunks,
 		VisibleTo: ofProject,
 		StoreFields: map[string]network.Field{
-			"id": network.ByID, "name": network.ByName, "port_id": network.ByPort, "project_id": network.ByProject, "tenant_id": network.ByProject,
+			"id": network.ByID, "name": network.ByName, "port_id": network.ByPort, "project_id": network.ByProject,
+			"tenant_id": network.ByProject,
 		},
 		NewSpec: func(r *http.Request, c identity.Caller) ports.TrunkSpec {
 			row := network.TrunkRow{Common: network.Common{Project: c.ProjectID}, AdminStateUp: true}
@@ -51,8 +52,12 @@ func (a *API) trunkRoutes() []httpapi.Route {
 	one := res.Path + "/{id}"
 	return append(res.Routes(),
 		httpapi.Route{Method: http.MethodGet, Pattern: one + "/get_subports", Handle: a.getSubports},
-		httpapi.Route{Method: http.MethodPut, Pattern: one + "/add_subports", Handle: a.subports("add_subports", a.addSubports)},
-		httpapi.Route{Method: http.MethodPut, Pattern: one + "/remove_subports", Handle: a.subports("remove_subports", a.removeSubports)},
+		httpapi.Route{
+			Method: http.MethodPut, Pattern: one + "/add_subports", Handle: a.subports("add_subports", a.addSubports),
+		},
+		httpapi.Route{
+			Method: http.MethodPut, Pattern: one + "/remove_subports", Handle: a.subports("remove_subports", a.removeSubports),
+		},
 	)
 }
 
@@ -65,7 +70,8 @@ func trunkTable() []resource.Attribute[network.Trunk, ports.TrunkSpec] {
 	common := func(t *T) *network.Common { return &t.Common }
 	spec := func(s *S) *network.Common { return &s.Common }
 	all := []resource.Attribute[T, S]{
-		boolean("admin_state_up", post|put|filterable|sortable, true, func(s *S, b bool) { s.AdminStateUp = b }, func(t *T) bool { return t.AdminStateUp }),
+		boolean("admin_state_up", post|put|filterable|sortable, true, func(s *S, b bool) { s.AdminStateUp = b },
+			func(t *T) bool { return t.AdminStateUp }),
 		idAttribute[T, S](common), nameAttribute(common, spec), ownerAttribute("tenant_id", common, spec),
 		{
 			Name: "port_id", Use: post | required | filterable | sortable, Check: resource.UUID,
@@ -85,15 +91,18 @@ func trunkTable() []resource.Attribute[network.Trunk, ports.TrunkSpec] {
 }
 
 func showSubport(s network.Subport) pyjson.Value {
-	return pyjson.NewObject(pyjson.M("port_id", string(s.Port)), pyjson.M("segmentation_type", s.SegmentationType), pyjson.M("segmentation_id", s.SegmentationID))
+	return pyjson.NewObject(pyjson.M("port_id", string(s.Port)), pyjson.M("segmentation_type", s.SegmentationType),
+		pyjson.M("segmentation_id", s.SegmentationID))
 }
 
 // trunkDetails is a trunk as its parent port shows it.
 func trunkDetails(t *network.Trunk) pyjson.Value {
-	return pyjson.NewObject(pyjson.M("trunk_id", string(t.ID)), pyjson.M("sub_ports", resource.List(t.Subports, func(s network.Subport) pyjson.Value {
-		return pyjson.NewObject(pyjson.M("segmentation_id", s.SegmentationID), pyjson.M("segmentation_type", s.SegmentationType),
-			pyjson.M("port_id", string(s.Port)), pyjson.M("mac_address", s.MAC))
-	})))
+	return pyjson.NewObject(pyjson.M("trunk_id", string(t.ID)),
+		pyjson.M("sub_ports", resource.List(t.Subports, func(s network.Subport) pyjson.Value {
+			return pyjson.NewObject(pyjson.M("segmentation_id", s.SegmentationID),
+				pyjson.M("segmentation_type", s.SegmentationType),
+				pyjson.M("port_id", string(s.Port)), pyjson.M("mac_address", s.MAC))
+		})))
 }
 
 // subportsCheck is a list of ports with their segmentation.
@@ -146,7 +155,8 @@ func subportsOf(v pyjson.Value) []ports.SubportSpec {
 	return resource.Each(v, func(item pyjson.Value) ports.SubportSpec {
 		n, _ := resource.ParseInt(resource.Member(item, "segmentation_id"))
 		return ports.SubportSpec{
-			Port: network.ID(resource.Member(item, "port_id").Str()), SegmentationType: resource.Member(item, "segmentation_type").Str(), SegmentationID: int(n),
+			Port:             network.ID(resource.Member(item, "port_id").Str()),
+			SegmentationType: resource.Member(item, "segmentation_type").Str(), SegmentationID: int(n),
 		}
 	})
 }
@@ -164,7 +174,9 @@ func (a *API) getSubports(w http.ResponseWriter, r *http.Request) error {
 
 // subports returns the handler that changes what is on a trunk; its answer is the
 // trunk without a name around it.
-func (a *API) subports(rule string, change func(context.Context, network.ID, pyjson.Value, network.Condition) (network.Trunk, error)) httpapi.Handler {
+func (a *API) subports(
+	rule string, change func(context.Context, network.ID, pyjson.Value, network.Condition) (network.Trunk, error),
+) httpapi.Handler {
 	res := a.trunks()
 	return func(w http.ResponseWriter, r *http.Request) error {
 		only, err := resource.ParseCondition(r)
@@ -199,11 +211,15 @@ func (a *API) subports(rule string, change func(context.Context, network.ID, pyj
 	}
 }
 
-func (a *API) addSubports(ctx context.Context, id network.ID, list pyjson.Value, only network.Condition) (network.Trunk, error) {
+func (a *API) addSubports(
+	ctx context.Context, id network.ID, list pyjson.Value, only network.Condition,
+) (network.Trunk, error) {
 	return a.Network.AddSubports(ctx, id, subportsOf(list), a.projectOf(ctx), only)
 }
 
-func (a *API) removeSubports(ctx context.Context, id network.ID, list pyjson.Value, only network.Condition) (network.Trunk, error) {
+func (a *API) removeSubports(
+	ctx context.Context, id network.ID, list pyjson.Value, only network.Condition,
+) (network.Trunk, error) {
 	var ports []network.ID
 	for _, s := range subportsOf(list) {
 		ports = append(ports, s.Port)

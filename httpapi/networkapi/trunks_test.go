@@ -19,7 +19,8 @@ func TestSubportsOverHTTP(t *testing.T) {
 	}
 	send("POST", "/berth/v1/heartbeats", `{"agent": {"agent_type": "Open vSwitch agent", "binary": "b", "host": "h",
 		"configurations": {"bridge_mappings": {"physnet0": "br0"}, "integration_bridge": "br-int"}}}`, http.StatusOK)
-	net := c.id("/v2.0/networks", `{"network": {"provider:network_type": "vlan", "provider:physical_network": "physnet0", "provider:segmentation_id": 100}}`)
+	net := c.id("/v2.0/networks", `{"network": {"provider:network_type": "vlan", `+
+		`"provider:physical_network": "physnet0", "provider:segmentation_id": 100}}`)
 	parent := c.id("/v2.0/ports", `{"port": {"network_id": "`+net+`"}}`)
 	subport := c.id("/v2.0/ports", `{"port": {"network_id": "`+net+`"}}`)
 	trunk := c.id("/v2.0/trunks", `{"trunk": {"port_id": "`+parent+`",
@@ -33,8 +34,10 @@ func TestSubportsOverHTTP(t *testing.T) {
 		t.Errorf("the host has %d ports, want the parent and the subport", len(all.Ports))
 	}
 	for path, want := range map[string]map[string]string{
-		"port " + subport: {"binding:host_id": "h", "binding:vif_type": "ovs", "device_owner": "trunk:subport", "status": "ACTIVE"},
-		"trunk " + trunk:  {"status": "ACTIVE"},
+		"port " + subport: {
+			"binding:host_id": "h", "binding:vif_type": "ovs", "device_owner": "trunk:subport", "status": "ACTIVE",
+		},
+		"trunk " + trunk: {"status": "ACTIVE"},
 	} {
 		kind, id := path[:len(path)-37], path[len(path)-36:]
 		var got map[string]map[string]any

@@ -69,7 +69,8 @@ func TestBoundPortWithoutPlacement(t *testing.T) {
 			"Renamed": {[]request{{"PUT", "", `{"port": {"name": "renamed"}}`, []int{200}}}, 1000},
 			"Deleted": {[]request{{"DELETE", "", "", []int{204}}}, 0},
 			"Moves": {[]request{
-				{"POST", "/bindings", `{"binding": {"host": "nowhere"}}`, []int{500, 503}}, // no agent is there: PortBindingError, as in Neutron
+				// The host has no agent: PortBindingError, as in Neutron.
+				{"POST", "/bindings", `{"binding": {"host": "nowhere"}}`, []int{500, 503}},
 				{"GET", "/bindings", "", []int{200}},
 				{"DELETE", "/bindings/nowhere", "", []int{404}},
 			}, 1000},
@@ -86,7 +87,8 @@ func TestBoundPortWithoutPlacement(t *testing.T) {
 				policies := map[string]string{}
 				for word, kbps := range map[string]int{"bigger": 2000, "smaller": 400} {
 					id := c.made("admin", "qos/policies", "policy", `{"name": "`+word+`"}`)["id"].(string)
-					c.made("admin", "qos/policies/"+id+"/minimum_bandwidth_rules", "minimum_bandwidth_rule", fmt.Sprintf(`{"min_kbps": %d}`, kbps))
+					c.made("admin", "qos/policies/"+id+"/minimum_bandwidth_rules",
+						"minimum_bandwidth_rule", fmt.Sprintf(`{"min_kbps": %d}`, kbps))
 					policies["@"+word+"@"] = id
 				}
 				before := c.policyOf(path)

@@ -32,7 +32,9 @@ func (a *API) getVersion(w http.ResponseWriter, r *http.Request) error {
 		j.Object()
 		j.Key("resources")
 		j.Array()
-		for _, c := range [][2]string{{"networks", "network"}, {"subnets", "subnet"}, {"subnetpools", "subnetpool"}, {"ports", "port"}} {
+		for _, c := range [][2]string{
+			{"networks", "network"}, {"subnets", "subnet"}, {"subnetpools", "subnetpool"}, {"ports", "port"},
+		} {
 			a.writeCollection(j, r, c[0], c[1])
 		}
 		j.EndArray()

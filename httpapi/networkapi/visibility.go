@@ -16,7 +16,9 @@ func ofProject(_ context.Context, project string) ([]network.Match, error) {
 
 // ofProjectOrAll is for objects that concern their own project, or all projects.
 func ofProjectOrAll(_ context.Context, project string) ([]network.Match, error) {
-	return []network.Match{network.Where(network.ByProject, project), network.Where(network.ByOpenTo, network.AllProjects)}, nil
+	return []network.Match{
+		network.Where(network.ByProject, project), network.Where(network.ByOpenTo, network.AllProjects),
+	}, nil
 }
 
 // ifShown is for objects that only policy hides: all, and none for a caller to whom no target would

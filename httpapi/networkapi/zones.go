@@ -44,7 +44,8 @@ func (a *API) listZones(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return httpapi.Respond(w, http.StatusOK, func(j *httpapi.JSON) {
-		j.Value(pyjson.NewObject(pyjson.M("availability_zones", resource.List(resource.Select(zoneTable, zones, filters), showZone))))
+		j.Value(pyjson.NewObject(pyjson.M("availability_zones",
+			resource.List(resource.Select(zoneTable, zones, filters), showZone))))
 	})
 }
 

@@ -62,7 +62,6 @@ var unwrappedPackages = []string{
 	"conformance/tempest",
 	"dbtool",
 	"devcloud",
-	"httpapi/networkapi",
 	"httpapi/placementapi",
 	"httpapi/pyjson",
 	"httpapi/pyschema",
