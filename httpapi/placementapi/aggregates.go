@@ -14,8 +14,14 @@ import (
 func (a *API) aggregateRoutes() []httpapi.Route {
 	const path = "/resource_providers/{uuid}/aggregates"
 	return []httpapi.Route{
-		{Method: http.MethodGet, Pattern: path, Since: 1, Produces: true, MediaFirst: true, Handle: a.guarded(policyAggregatesList, a.getAggregates)},
-		{Method: http.MethodPut, Pattern: path, Since: 1, NeedsJSON: true, MediaFirst: true, Handle: a.guarded(policyAggregatesUpdate, a.setAggregates)},
+		{
+			Method: http.MethodGet, Pattern: path, Since: 1, Produces: true, MediaFirst: true,
+			Handle: a.guarded(policyAggregatesList, a.getAggregates),
+		},
+		{
+			Method: http.MethodPut, Pattern: path, Since: 1, NeedsJSON: true, MediaFirst: true,
+			Handle: a.guarded(policyAggregatesUpdate, a.setAggregates),
+		},
 	}
 }
 
@@ -66,7 +72,9 @@ func (a *API) setAggregates(w http.ResponseWriter, r *http.Request) error {
 
 // respondAggregates answers with a provider's aggregates, in the order given. Upstream has no time
 // of an aggregate: Last-Modified is now.
-func (a *API) respondAggregates(w http.ResponseWriter, r *http.Request, uuids []placement.UUID, g placement.Generation) error {
+func (a *API) respondAggregates(
+	w http.ResponseWriter, r *http.Request, uuids []placement.UUID, g placement.Generation,
+) error {
 	a.modified(w, r, time.Time{})
 	return httpapi.Respond(w, http.StatusOK, func(j *httpapi.JSON) {
 		j.Object()

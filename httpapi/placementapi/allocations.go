@@ -14,8 +14,14 @@ import (
 func (a *API) allocationRoutes() []httpapi.Route {
 	const all, one, on = "/allocations", "/allocations/{consumer_uuid}", "/resource_providers/{uuid}/allocations"
 	return []httpapi.Route{
-		{Method: http.MethodGet, Pattern: on, Produces: true, Handle: a.guarded(policyProviderAllocationsList, a.getProviderAllocations)},
-		{Method: http.MethodPost, Pattern: all, Since: 13, NeedsJSON: true, Handle: a.guarded(policyAllocationsManage, a.postAllocations)},
+		{
+			Method: http.MethodGet, Pattern: on, Produces: true,
+			Handle: a.guarded(policyProviderAllocationsList, a.getProviderAllocations),
+		},
+		{
+			Method: http.MethodPost, Pattern: all, Since: 13, NeedsJSON: true,
+			Handle: a.guarded(policyAllocationsManage, a.postAllocations),
+		},
 		{Method: http.MethodGet, Pattern: one, Produces: true, Handle: a.guarded(policyAllocationsList, a.getAllocations)},
 		{Method: http.MethodPut, Pattern: one, NeedsJSON: true, Handle: a.guarded(policyAllocationsUpdate, a.putAllocations)},
 		{Method: http.MethodDelete, Pattern: one, Handle: a.guarded(policyAllocationsDelete, a.deleteAllocations)},
@@ -47,8 +53,8 @@ func (a *API) putAllocations(w http.ResponseWriter, r *http.Request) error {
 
 // postAllocations replaces the allocations of several consumers in one transaction, all or none,
 // and answers
-// 204. Nova uses it to move allocations between an instance and a migration. Exists since 1.13; body and errors
-// are those of PUT at the same version.
+// 204. Nova uses it to move allocations between an instance and a migration. Exists since 1.13;
+// body and errors are those of PUT at the same version.
 func (a *API) postAllocations(w http.ResponseWriter, r *http.Request) error {
 	v, err := readJSON(r, allocationsPostSchemas.at(minor(r)))
 	if err != nil {
@@ -120,7 +126,8 @@ func readAllocations(v pyjson.Value) []placement.ProviderAllocation {
 
 // deleteAllocations removes all allocations of a consumer and answers 204; 404 when it has none.
 func (a *API) deleteAllocations(w http.ResponseWriter, r *http.Request) error {
-	return noContent(w, httpapi.Trapped(a.Placement.DeleteAllocations(r.Context(), placement.UUID(httpapi.Param(r, "consumer_uuid")))))
+	return noContent(w,
+		httpapi.Trapped(a.Placement.DeleteAllocations(r.Context(), placement.UUID(httpapi.Param(r, "consumer_uuid")))))
 }
 
 // getAllocations lists the allocations of a consumer by provider. A consumer without allocations is
@@ -143,7 +150,9 @@ func (a *API) getAllocations(w http.ResponseWriter, r *http.Request) error {
 		j.Object()
 		j.Key("allocations")
 		j.Object()
-		for _, group := range groupBy(h.Allocations, func(a placement.AllocationRow) placement.UUID { return a.ProviderUUID }) {
+		for _, group := range groupBy(h.Allocations, func(a placement.AllocationRow) placement.UUID {
+			return a.ProviderUUID
+		}) {
 			j.Key(string(group[0].ProviderUUID))
 			j.Object()
 			writeAllocated(j, snapshot, group)
@@ -227,7 +236,9 @@ func writeAllocated(j *httpapi.JSON, snapshot *snapshot.Snapshot, rows []placeme
 }
 
 // groupBy groups rows by a key. Groups are in the order of their first row.
-func groupBy(rows []placement.AllocationRow, key func(placement.AllocationRow) placement.UUID) [][]placement.AllocationRow {
+func groupBy(
+	rows []placement.AllocationRow, key func(placement.AllocationRow) placement.UUID,
+) [][]placement.AllocationRow {
 	var groups [][]placement.AllocationRow
 	at := make(map[placement.UUID]int)
 	for _, row := range rows {

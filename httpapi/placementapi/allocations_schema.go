@@ -50,8 +50,10 @@ const (
 	// upstream's order, which the text of an error shows.
 	ownerProperties = `"project_id": ` + idPart + `, "user_id": ` + idPart
 
-	claimProperties1_12 = `"allocations": {"type": "object", "minProperties": 1, ` + allocationsByProvider + `}, ` + ownerProperties
-	claimProperties1_13 = `"allocations": {"type": "object", "minProperties": 0, ` + allocationsByProvider + `}, ` + ownerProperties
+	claimProperties1_12 = `"allocations": {"type": "object", "minProperties": 1, ` + allocationsByProvider + `}, ` +
+		ownerProperties
+	claimProperties1_13 = `"allocations": {"type": "object", "minProperties": 0, ` + allocationsByProvider + `}, ` +
+		ownerProperties
 	// null is the generation of a consumer that does not exist yet. additionalProperties means
 	// nothing for a number, and is there because upstream's schema has it.
 	claimProperties1_28 = claimProperties1_13 + `,

@@ -50,7 +50,8 @@ func benchSnapshot(b *testing.B, h http.Handler) {
 			"VCPU": {"total": 64, "allocation_ratio": 16.0}, "MEMORY_MB": {"total": 262144, "reserved": 512}, "DISK_GB": {"total": 2000}}}`},
 		{
 			"PUT", "/resource_providers/" + benchHost + "/traits",
-			`{"resource_provider_generation": 1, "traits": ["COMPUTE_NODE", "COMPUTE_VOLUME_ATTACH", "HW_CPU_X86_AVX2", "HW_CPU_X86_VMX"]}`,
+			`{"resource_provider_generation": 1, "traits": ["COMPUTE_NODE", "COMPUTE_VOLUME_ATTACH", "HW_CPU_X86_AVX2", ` +
+				`"HW_CPU_X86_VMX"]}`,
 		},
 		{
 			"PUT", "/resource_providers/" + benchHost + "/aggregates",

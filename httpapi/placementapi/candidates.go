@@ -25,7 +25,10 @@ type CandidateSettings struct {
 
 func (a *API) candidateRoutes() []httpapi.Route {
 	return []httpapi.Route{
-		{Method: http.MethodGet, Pattern: "/allocation_candidates", Since: 10, Produces: true, Handle: a.guarded(policyCandidatesList, a.listCandidates)},
+		{
+			Method: http.MethodGet, Pattern: "/allocation_candidates", Since: 10, Produces: true,
+			Handle: a.guarded(policyCandidatesList, a.listCandidates),
+		},
 	}
 }
 

@@ -34,7 +34,9 @@ type resourcesText struct {
 
 // newCandidatesAnswer returns the writer of one answer. texts is the cache that all answers share;
 // done ends the writing early; the result's searches end by themselves then.
-func newCandidatesAnswer(w *snapshot.Snapshot, r *candidates.Result, texts *treeTexts, minor int, done <-chan struct{}) *candidatesAnswer {
+func newCandidatesAnswer(
+	w *snapshot.Snapshot, r *candidates.Result, texts *treeTexts, minor int, done <-chan struct{},
+) *candidatesAnswer {
 	c := &candidatesAnswer{snapshot: w, result: r, summary: r.Summary(), texts: texts, minor: minor, done: done}
 	for i, suffix := range r.Groups() {
 		c.groups = append(c.groups, append(httpapi.AppendJSONString(separator(nil, i), suffix), ": ["...))

@@ -53,10 +53,12 @@ func TestCandidatesInTheAccessLine(t *testing.T) {
 		`{"resource_provider_generation": 0, "inventories": {"VCPU": {"total": 4}}}`)
 	long := "resources=VCPU:5&required=" + strings.Repeat("!HW_CPU_X86_AVX,", 100) + "!HW_CPU_X86_AVX2"
 	for query, want := range map[string]map[string]any{
-		"resources=VCPU:1":       {"status": 200.0, "candidates": 1.0},
-		"resources=VCPU:5":       {"status": 200.0, "candidates": 0.0, "query": "resources=VCPU:5"},
-		"resources=V%43PU:5":     {"status": 200.0, "candidates": 0.0, "query": "resources=V%43PU:5"},
-		long:                     {"status": 200.0, "candidates": 0.0, "query": long[:1024], "query_bytes": float64(len(long))},
+		"resources=VCPU:1":   {"status": 200.0, "candidates": 1.0},
+		"resources=VCPU:5":   {"status": 200.0, "candidates": 0.0, "query": "resources=VCPU:5"},
+		"resources=V%43PU:5": {"status": 200.0, "candidates": 0.0, "query": "resources=V%43PU:5"},
+		long: {
+			"status": 200.0, "candidates": 0.0, "query": long[:1024], "query_bytes": float64(len(long)),
+		},
 		"resources=CUSTOM_GIVEN": {"status": 400.0},
 	} {
 		log.Reset()
@@ -91,7 +93,8 @@ func TestQueriesAreEscapedInTheLog(t *testing.T) {
 				t.Errorf("%q is answered with %d", space, code)
 			}
 			line := strings.TrimSuffix(log.String(), "\n")
-			if strings.ContainsFunc(line, func(r rune) bool { return r < ' ' || r >= 0x7f && r < 0xa0 || r == 0x2028 }) || !strings.Contains(line, `"resources=VCPU:5`+want+`"`) {
+			if strings.ContainsFunc(line, func(r rune) bool { return r < ' ' || r >= 0x7f && r < 0xa0 || r == 0x2028 }) ||
+				!strings.Contains(line, `"resources=VCPU:5`+want+`"`) {
 				t.Errorf("%q is logged as %q", space, line)
 			}
 		}
@@ -107,14 +110,19 @@ func TestExplanationsAreBounded(t *testing.T) {
 		w := b.Snapshot()
 		var log bytes.Buffer
 		observed := make(chan candidates.Constraint, 2000)
-		e := placementapi.NewExplainer(slog.New(logging.NewHandler(&log, logging.Options{})), func(c candidates.Constraint) { observed <- c })
+		e := placementapi.NewExplainer(slog.New(logging.NewHandler(&log, logging.Options{})), func(c candidates.Constraint) {
+			observed <- c
+		})
 		ctx, cancel := context.WithCancel(t.Context())
 		var run sync.WaitGroup
 		run.Go(func() { e.Run(ctx) })
-		q := placement.Query{Groups: []placement.RequestGroup{{Resources: []placement.ClassAmount{{Class: "VCPU", Amount: 5}}}}}
+		q := placement.Query{
+			Groups: []placement.RequestGroup{{Resources: []placement.ClassAmount{{Class: "VCPU", Amount: 5}}}},
+		}
 		const polls = 1000
 		for i := range polls {
-			request, end := context.WithCancel(context.WithValue(t.Context(), logging.Key{}, &logging.Origin{RequestID: fmt.Sprint(i)}))
+			request, end := context.WithCancel(context.WithValue(t.Context(), logging.Key{},
+				&logging.Origin{RequestID: fmt.Sprint(i)}))
 			e.Add(request, w, q)
 			end() // the answer is written
 			time.Sleep(10 * time.Millisecond)
@@ -140,7 +148,8 @@ func TestExplanationsAreBounded(t *testing.T) {
 			if err := d.Decode(&line); err != nil {
 				t.Fatal(err)
 			}
-			if line.Msg != "no allocation candidates" || line.Constraint != "capacity" || line.Reason != "VCPU: no free capacity for VCPU:5 drops 1, 0 left" ||
+			if line.Msg != "no allocation candidates" || line.Constraint != "capacity" ||
+				line.Reason != "VCPU: no free capacity for VCPU:5 drops 1, 0 left" ||
 				line.RequestID == "" && lines < counts[candidates.NoCapacity]-1 {
 				t.Errorf("line %d is %+v", lines, line)
 			}
@@ -148,7 +157,8 @@ func TestExplanationsAreBounded(t *testing.T) {
 		}
 		if lines < 40 || lines > 60 || lines+unexplained != polls+1 ||
 			counts[candidates.NoCapacity] != lines || counts[candidates.UnknownConstraint] != unexplained {
-			t.Errorf("of %d answers within 10 s, %d have a line, and %d are counted in lines; observed: %v", polls, lines, unexplained, counts)
+			t.Errorf("of %d answers within 10 s, %d have a line, and %d are counted in lines; observed: %v", polls, lines,
+				unexplained, counts)
 		}
 	})
 }
@@ -162,12 +172,15 @@ func TestLongReasonsAreCut(t *testing.T) {
 	q := placement.Query{}
 	for i := range 1000 {
 		q.Groups = append(q.Groups, placement.RequestGroup{
-			Suffix: fmt.Sprintf("_%d", i), Resources: []placement.ClassAmount{{Class: []string{"VCPU", "MEMORY_MB"}[i%2], Amount: 1}},
+			Suffix:    fmt.Sprintf("_%d", i),
+			Resources: []placement.ClassAmount{{Class: []string{"VCPU", "MEMORY_MB"}[i%2], Amount: 1}},
 		})
 	}
 	var log bytes.Buffer
 	observed := make(chan candidates.Constraint)
-	e := placementapi.NewExplainer(slog.New(logging.NewHandler(&log, logging.Options{})), func(c candidates.Constraint) { observed <- c })
+	e := placementapi.NewExplainer(slog.New(logging.NewHandler(&log, logging.Options{})), func(c candidates.Constraint) {
+		observed <- c
+	})
 	ctx, cancel := context.WithCancel(t.Context())
 	var run sync.WaitGroup
 	run.Go(func() { e.Run(ctx) })

@@ -97,7 +97,8 @@ func (q query) rootRequired(pq *placement.Query) error {
 		return nil
 	}
 	if len(values) > 1 {
-		return fault.New(fault.Invalid, placement.CodeQueryDuplicateKey, "Query parameter 'root_required' may be specified only once.")
+		return fault.New(fault.Invalid, placement.CodeQueryDuplicateKey,
+			"Query parameter 'root_required' may be specified only once.")
 	}
 	required, forbidden, err := parseTraits(values[0], min(q.minor, 38))
 	if err != nil {
@@ -201,10 +202,12 @@ func checkOrphans(pq placement.Query) error {
 	refuse := func(format string, args ...any) error { return fault.New(fault.Invalid, "", format, args...) }
 	switch {
 	case len(traits) > 0:
-		return refuse("All traits parameters must be associated with resources.  Found the following orphaned traits keys: %s",
+		return refuse(
+			"All traits parameters must be associated with resources.  Found the following orphaned traits keys: %s",
 			strings.Join(traits, ", "))
 	case len(aggregates) > 0:
-		return refuse("All member_of parameters must be associated with resources. Found the following orphaned member_of keys: %s",
+		return refuse(
+			"All member_of parameters must be associated with resources. Found the following orphaned member_of keys: %s",
 			strings.Join(aggregates, ", "))
 	case bare:
 		return refuse("All request groups must specify resources.")
@@ -241,7 +244,8 @@ func checkSubtrees(pq placement.Query) error {
 			"There must be at least one resources or resources[$S] parameter.")
 	case len(misplaced) > 0:
 		return fault.New(fault.Invalid, placement.CodeQueryBadValue,
-			"Resourceless suffixed group request should be specified in `same_subtree` query param: bad group(s) - %s.", listed(misplaced))
+			"Resourceless suffixed group request should be specified in `same_subtree` query param: bad group(s) - %s.",
+			listed(misplaced))
 	case len(unreal) > 0:
 		return fault.New(fault.Invalid, placement.CodeQueryBadValue,
 			"Real suffixes should be specified in `same_subtree`: %s not found in %s.", listed(unreal), listed(suffixes))

@@ -34,7 +34,9 @@ type changing struct {
 func newChanging(t *testing.T) *changing {
 	flat := clouds.Flat(521, 1)
 	store := storeOf(t, flat)
-	c := &changing{T: t, flat: flat, store: store, service: serving(t, store), random: rand.New(rand.NewPCG(1, 2)), class: "CUSTOM_0"}
+	c := &changing{
+		T: t, flat: flat, store: store, service: serving(t, store), random: rand.New(rand.NewPCG(1, 2)), class: "CUSTOM_0",
+	}
 	c.must(c.service.CreateClass(t.Context(), c.class))
 	return c
 }
@@ -71,9 +73,11 @@ func (c *changing) name() string {
 // offer replaces what a host has of a class.
 func (c *changing) offer(p placement.UUID, class string, total int64) {
 	inv := placement.Inventory{Total: total, MinUnit: 1, MaxUnit: total, StepSize: 1, AllocationRatio: 1}
-	_, err := c.service.AddInventory(c.Context(), p, placement.InventoryOf{Class: class, Inventory: inv}, placement.InventoryRule{})
+	_, err := c.service.AddInventory(c.Context(), p, placement.InventoryOf{Class: class, Inventory: inv},
+		placement.InventoryRule{})
 	if err != nil {
-		_, err = c.service.UpdateInventory(c.Context(), p, placement.InventoryOf{Class: class, Inventory: inv}, placement.InventoryRule{})
+		_, err = c.service.UpdateInventory(c.Context(), p, placement.InventoryOf{Class: class, Inventory: inv},
+			placement.InventoryRule{})
 	}
 	c.must(err)
 }
@@ -101,7 +105,8 @@ func (c *changing) change() {
 		c.offer(c.any().UUID, "VCPU", 64+c.random.Int64N(1e6))
 	case 3:
 		p := c.any()
-		if err := c.service.DeleteProvider(c.Context(), p.UUID); err != nil && !strings.Contains(err.Error(), "allocations") && !strings.Contains(err.Error(), "child") {
+		if err := c.service.DeleteProvider(c.Context(), p.UUID); err != nil &&
+			!strings.Contains(err.Error(), "allocations") && !strings.Contains(err.Error(), "child") {
 			c.Fatal(err)
 		}
 	case 4:
@@ -163,7 +168,8 @@ func TestAnswersAmongChanges(t *testing.T) {
 			for time := range 3 {
 				for order, q := range map[string]placement.Query{"in order": requested.query, "random": random} {
 					if got := c.query(c.snapshot(), q, &c.texts); !slices.Equal(got, want) {
-						t.Fatalf("change %d, time %d, %s %s (-fresh +among changes)\n%s", i, time, requested.name, order, cmp.Diff(want, got))
+						t.Fatalf("change %d, time %d, %s %s (-fresh +among changes)\n%s", i, time, requested.name, order,
+							cmp.Diff(want, got))
 					}
 				}
 			}

@@ -12,10 +12,18 @@ import (
 func (a *API) classRoutes() []httpapi.Route {
 	const list, one = "/resource_classes", "/resource_classes/{name}"
 	return []httpapi.Route{
-		{Method: http.MethodGet, Pattern: list, Since: 2, Produces: true, Handle: a.guarded(policyClassesList, a.listClasses)},
-		{Method: http.MethodPost, Pattern: list, Since: 2, NeedsJSON: true, Handle: a.guarded(policyClassesCreate, a.createClass)},
+		{
+			Method: http.MethodGet, Pattern: list, Since: 2, Produces: true, Handle: a.guarded(policyClassesList, a.listClasses),
+		},
+		{
+			Method: http.MethodPost, Pattern: list, Since: 2, NeedsJSON: true,
+			Handle: a.guarded(policyClassesCreate, a.createClass),
+		},
 		{Method: http.MethodGet, Pattern: one, Since: 2, Produces: true, Handle: a.guarded(policyClassesShow, a.getClass)},
-		{Method: http.MethodPut, Pattern: one, Since: 2, Until: 6, NeedsJSON: true, Handle: a.guarded(policyClassesUpdate, a.renameClass)},
+		{
+			Method: http.MethodPut, Pattern: one, Since: 2, Until: 6, NeedsJSON: true,
+			Handle: a.guarded(policyClassesUpdate, a.renameClass),
+		},
 		{Method: http.MethodPut, Pattern: one, Since: 7, Handle: a.guarded(policyClassesUpdate, a.putClass)},
 		{Method: http.MethodDelete, Pattern: one, Since: 2, Handle: a.guarded(policyClassesDelete, a.deleteClass)},
 	}

@@ -181,7 +181,8 @@ func unusual(r *http.Request, res *http.Response, size int) []string {
 	}
 	var lines []string
 	for _, name := range []string{
-		"Openstack-Api-Version", "Vary", "Content-Type", "Allow", "Cache-Control", "Last-Modified", "Location", "Www-Authenticate",
+		"Openstack-Api-Version", "Vary", "Content-Type", "Allow", "Cache-Control", "Last-Modified", "Location",
+		"Www-Authenticate",
 	} {
 		value, want := strings.Join(res.Header.Values(name), " | "), usual[name]
 		if name == "Last-Modified" && value != "" {

@@ -59,10 +59,13 @@ func (s *streams) enter(project string, log placement.ChangeLog) (*events.Feed, 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.settings.Max > 0 && s.all >= s.settings.Max {
-		return nil, fault.New(fault.Unavailable, "", "Too many streams of events are open. Try again later, or at another instance.")
+		return nil, fault.New(fault.Unavailable, "",
+			"Too many streams of events are open. Try again later, or at another instance.")
 	}
 	if s.settings.PerProject > 0 && s.open[project] >= s.settings.PerProject {
-		return nil, &httpapi.Error{Status: http.StatusTooManyRequests, Detail: "Too many streams of events are open for this project."}
+		return nil, &httpapi.Error{
+			Status: http.StatusTooManyRequests, Detail: "Too many streams of events are open for this project.",
+		}
 	}
 	s.all++
 	s.open[project]++
@@ -93,7 +96,9 @@ func (s *streams) changed(why string) {
 
 // eventRoutes are Berth's own. Upstream answers 404 to the path.
 func (a *API) eventRoutes() []httpapi.Route {
-	return []httpapi.Route{{Method: http.MethodGet, Pattern: "/berth/v1/events", Handle: a.guarded(policyEvents, a.getEvents)}}
+	return []httpapi.Route{{
+		Method: http.MethodGet, Pattern: "/berth/v1/events", Handle: a.guarded(policyEvents, a.getEvents),
+	}}
 }
 
 // getEvents answers with a stream of server-sent events: 200, and an event for each value that
@@ -193,12 +198,16 @@ func (a *API) newWatch(r *http.Request) (*watch, error) {
 	for name, values := range query {
 		switch {
 		case name != "tree" && name != "consumer" && name != "class" && name != "since":
-			return nil, fault.New(fault.Invalid, "", "There is no parameter %q; there are tree, consumer, class and since.", name)
+			return nil, fault.New(fault.Invalid, "", "There is no parameter %q; there are tree, consumer, class and since.",
+				name)
 		case len(values) > 1 || values[0] == "":
 			return nil, fault.New(fault.Invalid, "", "The parameter %s wants one value.", name)
 		}
 	}
-	v := &watch{from: position{sent: make(map[int64]int)}, tree: query.Get("tree"), consumer: placement.UUID(query.Get("consumer")), class: query.Get("class")}
+	v := &watch{
+		from: position{sent: make(map[int64]int)}, tree: query.Get("tree"), consumer: placement.UUID(query.Get("consumer")),
+		class: query.Get("class"),
+	}
 	last, since := r.Header.Get("Last-Event-ID"), query.Get("since")
 	if last != "" {
 		since = last
@@ -241,7 +250,8 @@ func (a *API) newWatch(r *http.Request) (*watch, error) {
 
 // noSince is the fault of a wrong parameter since.
 func noSince(text string) error {
-	return fault.New(fault.Invalid, "", "%q is not the id of an event, nor a duration such as 10m, nor a time such as 2026-01-02T15:04:05Z.", text)
+	return fault.New(fault.Invalid, "",
+		"%q is not the id of an event, nor a duration such as 10m, nor a time such as 2026-01-02T15:04:05Z.", text)
 }
 
 // wants reports whether an event is among those that are requested. A tree is followed when its
@@ -400,8 +410,10 @@ func eventTexts(entry *placement.Entry) [][]byte {
 
 func eventText(at time.Time, c placement.Cause, e *placement.Event) []byte {
 	text, _ := json.Marshal(eventJSON{ // strings and a time have no error
-		Time: at, Change: e.Change(), What: e.What, Provider: e.Name, UUID: e.Provider, Root: e.Root, Consumer: e.Consumer, Subject: e.Subject,
-		Before: e.Before, After: e.After, RequestID: c.RequestID, GlobalID: c.GlobalID, User: c.User, Project: c.Project, Operation: c.Operation,
+		Time: at, Change: e.Change(), What: e.What, Provider: e.Name, UUID: e.Provider, Root: e.Root, Consumer: e.Consumer,
+		Subject: e.Subject,
+		Before:  e.Before, After: e.After, RequestID: c.RequestID, GlobalID: c.GlobalID, User: c.User, Project: c.Project,
+		Operation: c.Operation,
 	})
 	return text
 }

@@ -59,7 +59,8 @@ func BenchmarkClaimsWatched(b *testing.B) {
 			for i := range b.N {
 				vm := fmt.Sprintf("6f1b1a5e-0000-4000-8000-%012x", i)
 				request(http.MethodPut, "/allocations/"+vm, `{"allocations":{"`+cn1+
-					`":{"resources":{"VCPU":2,"DISK_GB":1}}},"project_id":"p","user_id":"u","consumer_generation":null,"consumer_type":"INSTANCE"}`)
+					`":{"resources":{"VCPU":2,"DISK_GB":1}}},"project_id":"p","user_id":"u","consumer_generation":null,`+
+					`"consumer_type":"INSTANCE"}`)
 				request(http.MethodDelete, "/allocations/"+vm, "")
 			}
 			b.StopTimer()

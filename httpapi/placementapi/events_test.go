@@ -182,10 +182,15 @@ const (
 // changes are requests of each kind, in an order in which they succeed.
 func changes() []string {
 	inventories := func(uuid string) string {
-		return `PUT /resource_providers/` + uuid + `/inventories {"resource_provider_generation":0,"inventories":{"VCPU":{"total":8},"DISK_GB":{"total":90}}}`
+		return `PUT /resource_providers/` + uuid +
+			`/inventories {"resource_provider_generation":0,"inventories":{"VCPU":{"total":8},"DISK_GB":{"total":90}}}`
 	}
 	claim := func(vm, cn string, n int) string {
-		return fmt.Sprintf(`PUT /allocations/%s {"allocations":{"%s":{"resources":{"VCPU":%d,"DISK_GB":1}}},"project_id":"p","user_id":"u","consumer_generation":null,"consumer_type":"INSTANCE"}`, vm, cn, n)
+		return fmt.Sprintf(
+			`PUT /allocations/%s `+
+				`{"allocations":{"%s":{"resources":{"VCPU":%d,"DISK_GB":1}}},"project_id":"p","user_id":"u",`+
+				`"consumer_generation":null,"consumer_type":"INSTANCE"}`,
+			vm, cn, n)
 	}
 	return []string{
 		`POST /resource_providers {"name":"cn1","uuid":"` + cn1 + `"}`,
@@ -221,7 +226,9 @@ func testEvents(t *testing.T) {
 		delete(v, "time")
 		delete(v, "request_id")
 		var words []string
-		for _, key := range []string{"change", "what", "provider", "consumer_uuid", "subject", "before", "after", "operation"} {
+		for _, key := range []string{
+			"change", "what", "provider", "consumer_uuid", "subject", "before", "after", "operation",
+		} {
 			if v[key] != nil {
 				words = append(words, key+"="+fmt.Sprint(v[key]))
 			}
@@ -241,7 +248,8 @@ func testEvents(t *testing.T) {
 	}
 	const put = " operation=PUT /resource_providers/{uuid}/inventories"
 	claimed := func(word, cn, vm, class, key, n, op string) string {
-		return "change=" + word + " what=allocation provider=" + cn + " consumer_uuid=" + vm + " subject=" + class + " " + key + "=" + n + " operation=" + op + " /allocations/{consumer_uuid}"
+		return "change=" + word + " what=allocation provider=" + cn + " consumer_uuid=" + vm + " subject=" + class + " " +
+			key + "=" + n + " operation=" + op + " /allocations/{consumer_uuid}"
 	}
 	want := []string{
 		"change=added what=provider provider=cn1 after=cn1 operation=POST /resource_providers",
@@ -250,11 +258,16 @@ func testEvents(t *testing.T) {
 		"change=added what=inventory provider=cn1 subject=DISK_GB after=total 90" + put,
 		"change=added what=inventory provider=cn2 subject=VCPU after=total 8" + put,
 		"change=added what=inventory provider=cn2 subject=DISK_GB after=total 90" + put,
-		claimed("added", "cn1", vm1, "VCPU", "after", "2", "PUT"), claimed("added", "cn1", vm1, "DISK_GB", "after", "1", "PUT"),
-		claimed("added", "cn2", vm2, "VCPU", "after", "3", "PUT"), claimed("added", "cn2", vm2, "DISK_GB", "after", "1", "PUT"),
-		"change=added what=trait provider=cn1 subject=HW_CPU_X86_VMX after=HW_CPU_X86_VMX operation=PUT /resource_providers/{uuid}/traits",
-		claimed("removed", "cn1", vm1, "VCPU", "before", "2", "DELETE"), claimed("removed", "cn1", vm1, "DISK_GB", "before", "1", "DELETE"),
-		"change=added what=aggregate provider=cn2 subject=" + vm1 + " after=" + vm1 + " operation=PUT /resource_providers/{uuid}/aggregates",
+		claimed("added", "cn1", vm1, "VCPU", "after", "2", "PUT"),
+		claimed("added", "cn1", vm1, "DISK_GB", "after", "1", "PUT"),
+		claimed("added", "cn2", vm2, "VCPU", "after", "3", "PUT"),
+		claimed("added", "cn2", vm2, "DISK_GB", "after", "1", "PUT"),
+		"change=added what=trait provider=cn1 subject=HW_CPU_X86_VMX after=HW_CPU_X86_VMX operation=PUT " +
+			"/resource_providers/{uuid}/traits",
+		claimed("removed", "cn1", vm1, "VCPU", "before", "2", "DELETE"),
+		claimed("removed", "cn1", vm1, "DISK_GB", "before", "1", "DELETE"),
+		"change=added what=aggregate provider=cn2 subject=" + vm1 + " after=" + vm1 +
+			" operation=PUT /resource_providers/{uuid}/aggregates",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
@@ -271,7 +284,8 @@ func testEvents(t *testing.T) {
 		rest.close()
 	}
 	for query, n := range map[string]int{
-		"tree=cn1": 8, "tree=" + cn2: 6, "consumer=" + vm1: 4, "class=VCPU": 5, "tree=cn1&class=DISK_GB": 3, "consumer=" + vm2 + "&tree=cn1": 0,
+		"tree=cn1": 8, "tree=" + cn2: 6, "consumer=" + vm1: 4, "class=VCPU": 5, "tree=cn1&class=DISK_GB": 3,
+		"consumer=" + vm2 + "&tree=cn1": 0,
 	} {
 		some := watching(t, api, "/berth/v1/events?since=1h&"+query, "")
 		seen := 0
@@ -294,13 +308,16 @@ func watched(t *testing.T, store placement.Store, streams placementapi.StreamSet
 	if err != nil {
 		t.Fatal(err)
 	}
-	rules, err := policy.New(policy.Options{Defaults: placementapi.PolicyDefaults(), EnforceScope: true, EnforceNewDefaults: true})
+	rules, err := policy.New(policy.Options{
+		Defaults: placementapi.PolicyDefaults(), EnforceScope: true, EnforceNewDefaults: true,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	api := &placementapi.API{Placement: s, Policy: rules, Now: time.Now, Streams: streams}
 	return httpapi.New(httpapi.Config{
-		Service: "placement", History: microversion.Placement, Routes: api.Routes(), CodeSince: 23, UndefinedCode: placement.CodeUndefined,
+		Service: "placement", History: microversion.Placement, Routes: api.Routes(), CodeSince: 23,
+		UndefinedCode: placement.CodeUndefined,
 		Authenticate: func(r *http.Request) (identity.Caller, error) {
 			c, err := httpapi.NoAuth(r)
 			if text := r.Header.Get("Expires-In"); err == nil && text != "" {
@@ -380,7 +397,8 @@ func TestEventStreamsEnd(t *testing.T) {
 			return beats
 		}
 		// The token's end, and that of all streams.
-		if beats := end(watching(t, api, "/berth/v1/events", "", "Expires-In", "100s")); time.Since(begin) != 100*time.Second || beats < 6 {
+		beats := end(watching(t, api, "/berth/v1/events", "", "Expires-In", "100s"))
+		if time.Since(begin) != 100*time.Second || beats < 6 {
 			t.Errorf("a stream ended after %s and %d heartbeats, want 100 s", time.Since(begin), beats)
 		}
 		begin = time.Now()
@@ -397,7 +415,8 @@ func TestEventStreamsEnd(t *testing.T) {
 		}
 		other := watching(t, api, "/berth/v1/events", "", "X-Auth-Token", "admin:other")
 		other.lines.Scan()
-		if status, body := refused(api, "/berth/v1/events", "X-Auth-Token", "admin:third"); status != 503 || !strings.Contains(body, "Too many") {
+		if status, body := refused(api, "/berth/v1/events", "X-Auth-Token", "admin:third"); status != 503 ||
+			!strings.Contains(body, "Too many") {
 			t.Errorf("a fourth stream: %d %s", status, body)
 		}
 		// A client that does not read, though there is something.
@@ -460,7 +479,8 @@ func TestEventsStopWithTheServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer late.Close()
-	if _, err := io.WriteString(late, "POST /resource_providers HTTP/1.1\r\nHost: late\r\nX-Auth-Token: admin\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n{"); err != nil {
+	if _, err := io.WriteString(late, "POST /resource_providers HTTP/1.1\r\nHost: late\r\nX-Auth-Token: "+
+		"admin\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n{"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := io.ReadAll(late); err != nil && !errors.Is(err, syscall.ECONNRESET) {
@@ -502,7 +522,8 @@ func TestEventsSayWhatIsLost(t *testing.T) {
 		}
 		again := watching(t, api, "/berth/v1/events", e.id)
 		all := again.upTo(t, `"4999"`)
-		if len(all) != 4097 || all[0].name != "reset" || all[0].data != `{"reason":"lost"}` || !strings.Contains(all[1].data, `"after":"904"`) {
+		if len(all) != 4097 || all[0].name != "reset" || all[0].data != `{"reason":"lost"}` ||
+			!strings.Contains(all[1].data, `"after":"904"`) {
 			t.Errorf("%d events: %+v, %+v, …", len(all), all[0], all[1])
 		}
 		// Another process, of which nothing is known yet, does not have the position.
@@ -576,7 +597,8 @@ func testComplete(t *testing.T, stores []placement.Store, apis []http.Handler) {
 				vm, cn := []string{vm1, vm2}[rng.IntN(2)], []string{cn1, cn2}[rng.IntN(2)]
 				text := []string{
 					"DELETE /allocations/" + vm,
-					fmt.Sprintf(`PUT /allocations/%s {"allocations":{"%s":{"resources":{"VCPU":%d}}},"project_id":"p","user_id":"u"}`, vm, cn, 1+rng.IntN(3)),
+					fmt.Sprintf(`PUT /allocations/%s {"allocations":{"%s":{"resources":{"VCPU":%d}}},"project_id":"p","user_id":"u"}`,
+						vm, cn, 1+rng.IntN(3)),
 					fmt.Sprintf(`PUT /resource_providers/%s/aggregates ["%s"]`, cn, vm),
 				}[rng.IntN(3)]
 				r := newRequest(splitRequest(text))
@@ -642,7 +664,9 @@ func testComplete(t *testing.T, stores []placement.Store, apis []http.Handler) {
 			}
 			err := json.Unmarshal([]byte(e.data), &v)
 			if err == nil && e.name == "change" {
-				err = got.Apply(placement.Event{What: v.What, Provider: v.UUID, Consumer: v.Consumer, Subject: v.Subject, Before: v.Before, After: v.After})
+				err = got.Apply(placement.Event{
+					What: v.What, Provider: v.UUID, Consumer: v.Consumer, Subject: v.Subject, Before: v.Before, After: v.After,
+				})
 			} else {
 				err = fmt.Errorf("%s: %v", e.name, err)
 			}

@@ -152,7 +152,8 @@ func (a *API) answerExplanation(
 	ctx, cancel := context.WithTimeout(r.Context(), explanationLimit)
 	defer cancel()
 	caller, _ := identity.From(r.Context())
-	leave, err := turns.enter(ctx, cmp.Or(caller.ProjectID, caller.UserID)) // tokens of a system or a domain have no project
+	// Tokens of a system or a domain have no project.
+	leave, err := turns.enter(ctx, cmp.Or(caller.ProjectID, caller.UserID))
 	if err != nil {
 		return tooLong(ctx)
 	}

@@ -35,12 +35,21 @@ func TestExplain(t *testing.T) {
 		status        int
 		want          []string // parts of the body
 	}{
-		{"?resources=VCPU:6", "admin", 200, []string{`"fitting_hosts":0`, `"constraint":"capacity"`, `1 host would fit if 2 VCPU less were requested`, `"to":4`, `"name":"cn1"`}},
+		{"?resources=VCPU:6", "admin", 200, []string{
+			`"fitting_hosts":0`, `"constraint":"capacity"`, `1 host would fit if 2 VCPU less were requested`, `"to":4`,
+			`"name":"cn1"`,
+		}},
 		{"?resources=VCPU:1", "admin", 200, []string{`"fitting_hosts":1`, `"summary":"1 host fits now"`, `"near":[]`}},
-		{"/cn1?resources=VCPU:6&required=HW_CPU_X86_VMX", "admin", 200, []string{`"provider":"cn1","asked":6,"available":4,"total":4`}},
+		{
+			"/cn1?resources=VCPU:6&required=HW_CPU_X86_VMX", "admin", 200,
+			[]string{`"provider":"cn1","asked":6,"available":4,"total":4`},
+		},
 		{"/" + host + "?resources=VCPU:1", "admin", 200, []string{`"name":"cn1","uuid":"` + host + `","misses":[]`}},
 		{"/cn2?resources=VCPU:6", "admin", 404, []string{`There is no provider with the name or UUID \"cn2\".`}},
-		{"?resources=VCPU:1&required=CUSTOM_NONE", "admin", 200, []string{`"refused":"No such trait(s): CUSTOM_NONE."`, `if CUSTOM_NONE were not requested`}},
+		{
+			"?resources=VCPU:1&required=CUSTOM_NONE", "admin", 200,
+			[]string{`"refused":"No such trait(s): CUSTOM_NONE."`, `if CUSTOM_NONE were not requested`},
+		},
 		{"?resources=VCPU", "admin", 400, nil},
 		{"?resources=VCPU:1&color=red", "admin", 400, nil},
 		{"?resources=VCPU:1", "user", 403, nil},
@@ -63,7 +72,8 @@ func TestExplainTakesTooLong(t *testing.T) {
 	ctx, cancel := context.WithDeadline(t.Context(), time.Now())
 	defer cancel()
 	for i := range 20 { // of which some find the turn free, and have to read what is new, and some do not look
-		made := httptest.NewRequest(http.MethodPost, "/resource_providers", strings.NewReader(fmt.Sprintf(`{"name": "cn%d"}`, i)))
+		made := httptest.NewRequest(http.MethodPost, "/resource_providers",
+			strings.NewReader(fmt.Sprintf(`{"name": "cn%d"}`, i)))
 		made.Header.Set("X-Auth-Token", "admin")
 		made.Header.Set("Content-Type", "application/json")
 		api.ServeHTTP(httptest.NewRecorder(), made)
@@ -71,7 +81,8 @@ func TestExplainTakesTooLong(t *testing.T) {
 		r.Header.Set("X-Auth-Token", "admin")
 		w := httptest.NewRecorder()
 		api.ServeHTTP(w, r)
-		if w.Code != http.StatusServiceUnavailable || !strings.Contains(w.Body.String(), "The explanation was given up: context deadline exceeded. Try again later.") {
+		if w.Code != http.StatusServiceUnavailable ||
+			!strings.Contains(w.Body.String(), "The explanation was given up: context deadline exceeded. Try again later.") {
 			t.Fatalf("it is answered with %d: %s", w.Code, w.Body)
 		}
 	}
@@ -95,13 +106,16 @@ func hardCloud(t *testing.T, api http.Handler) (query string) {
 	send(http.MethodPost, "/resource_providers", `{"name": "cn1", "uuid": "`+host+`"}`)
 	for i := range 20 {
 		nic := fmt.Sprintf("6f1b1a5e-0000-4000-8000-0000000001%02d", i)
-		send(http.MethodPost, "/resource_providers", fmt.Sprintf(`{"name": "nic%d", "uuid": %q, "parent_provider_uuid": %q}`, i, nic, host))
+		send(http.MethodPost, "/resource_providers",
+			fmt.Sprintf(`{"name": "nic%d", "uuid": %q, "parent_provider_uuid": %q}`, i, nic, host))
 		send(http.MethodPut, "/resource_providers/"+nic+"/inventories",
-			`{"resource_provider_generation": 0, "inventories": {"NET_BW_EGR_KILOBIT_PER_SEC": {"total": 100}, "NET_BW_IGR_KILOBIT_PER_SEC": {"total": 100}}}`)
+			`{"resource_provider_generation": 0, "inventories": {"NET_BW_EGR_KILOBIT_PER_SEC": {"total": 100}, `+
+				`"NET_BW_IGR_KILOBIT_PER_SEC": {"total": 100}}}`)
 	}
 	query = "group_policy=none"
 	for i := range 21 {
-		query += fmt.Sprintf("&resources_%d=NET_BW_EGR_KILOBIT_PER_SEC:%d,NET_BW_IGR_KILOBIT_PER_SEC:%d", i, 45+15*(i%2), 60-15*(i%2))
+		query += fmt.Sprintf("&resources_%d=NET_BW_EGR_KILOBIT_PER_SEC:%d,NET_BW_IGR_KILOBIT_PER_SEC:%d", i, 45+15*(i%2),
+			60-15*(i%2))
 	}
 	return query
 }
@@ -123,10 +137,14 @@ func TestExplanationsOfProjects(t *testing.T) {
 	clients, disconnect := context.WithCancel(t.Context())
 	defer disconnect()
 	ended := make(chan string, 4)
-	for _, path := range []string{"/berth/v1/explain?" + hard, "/berth/v1/explain/cn1?" + hard, "/berth/v1/explain?" + hard, "/allocation_candidates?" + hard} {
+	for _, path := range []string{
+		"/berth/v1/explain?" + hard, "/berth/v1/explain/cn1?" + hard, "/berth/v1/explain?" + hard,
+		"/allocation_candidates?" + hard,
+	} {
 		go func() {
 			defer func() {
-				if cut := recover(); cut != nil && cut != http.ErrAbortHandler { // an answer that has begun ends with its connection
+				// An answer that has begun ends with its connection.
+				if cut := recover(); cut != nil && cut != http.ErrAbortHandler {
 					panic(cut)
 				}
 				ended <- path
@@ -169,7 +187,8 @@ func TestExplainManyGroups(t *testing.T) {
 	r := httptest.NewRequest(http.MethodGet, "/berth/v1/explain?"+query, nil)
 	r.Header.Set("X-Auth-Token", "admin")
 	w := httptest.NewRecorder()
-	if api.ServeHTTP(w, r); w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), "The query has 900 request groups; one with at most 256 can be explained.") {
+	if api.ServeHTTP(w, r); w.Code != http.StatusBadRequest ||
+		!strings.Contains(w.Body.String(), "The query has 900 request groups; one with at most 256 can be explained.") {
 		t.Errorf("it is answered with %d: %s", w.Code, w.Body)
 	}
 }

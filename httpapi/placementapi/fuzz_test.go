@@ -19,8 +19,14 @@ type target struct {
 var seeds = []struct{ method, path, body string }{
 	{"POST", "/resource_providers", `{"name": "cn1", "uuid": "@cn1"}`},
 	{"POST", "/resource_providers", `{"name": "card", "uuid": "@card", "parent_provider_uuid": "@cn1"}`},
-	{"PUT", "/resource_providers/@cn1/inventories", `{"resource_provider_generation": 0, "inventories": {"VCPU": {"total": 8}}}`},
-	{"PUT", "/resource_providers/@card/inventories", `{"resource_provider_generation": 0, "inventories": {"SRIOV_NET_VF": {"total": 4}}}`},
+	{
+		"PUT", "/resource_providers/@cn1/inventories",
+		`{"resource_provider_generation": 0, "inventories": {"VCPU": {"total": 8}}}`,
+	},
+	{
+		"PUT", "/resource_providers/@card/inventories",
+		`{"resource_provider_generation": 0, "inventories": {"SRIOV_NET_VF": {"total": 4}}}`,
+	},
 	{"PUT", "/resource_providers/@cn1/traits", `{"resource_provider_generation": 1, "traits": ["COMPUTE_NODE"]}`},
 	{"PUT", "/resource_providers/@cn1/aggregates", `{"resource_provider_generation": 2, "aggregates": ["@rack"]}`},
 	{"PUT", "/allocations/@s1", `{"allocations": {"@cn1": {"resources": {"VCPU": 1}}}, "project_id": "p", "user_id": "u",
@@ -97,7 +103,8 @@ func FuzzQuery(f *testing.F) {
 		"resources=VCPU:1&limit=1", "resources1=VCPU:1&resources2=SRIOV_NET_VF:1&group_policy=none&same_subtree=1,2",
 		"resources=VCPU:1&required=in:COMPUTE_NODE,HW_CPU_X86_VMX&required=!CUSTOM_A&member_of=!in:@rack,@row",
 		"resources_A=VCPU:1%20&root_required=!CUSTOM_A&in_tree_A=@card&in_tree=x", "name=startswith:CUSTOM_&associated=true",
-		"project_id=p&user_id=u&consumer_type=all", "&&=&a=%zz&b=%ff;c", "name=in:A,,B&uuid=@cn1", "limit=٣&resources=VCPU:1_0,:,,",
+		"project_id=p&user_id=u&consumer_type=all", "&&=&a=%zz&b=%ff;c", "name=in:A,,B&uuid=@cn1",
+		"limit=٣&resources=VCPU:1_0,:,,",
 	} {
 		f.Add(uint8(i), uint8(39-i), q)
 		f.Add(uint8(0), uint8(39), q)
@@ -115,7 +122,8 @@ var writeRoutes = []string{
 	"POST /resource_providers", "PUT /resource_providers/@cn1", "POST /resource_providers/@cn1/inventories",
 	"PUT /resource_providers/@cn1/inventories", "PUT /resource_providers/@cn1/inventories/VCPU",
 	"PUT /resource_providers/@cn1/aggregates", "PUT /resource_providers/@cn1/traits", "PUT /allocations/@s1",
-	"POST /allocations", "POST /reshaper", "POST /resource_classes", "PUT /resource_classes/CUSTOM_A", "PUT /traits/CUSTOM_A",
+	"POST /allocations", "POST /reshaper", "POST /resource_classes", "PUT /resource_classes/CUSTOM_A",
+	"PUT /traits/CUSTOM_A",
 }
 
 func FuzzBody(f *testing.F) {
@@ -125,10 +133,14 @@ func FuzzBody(f *testing.F) {
 		}
 	}
 	for _, body := range []string{
-		`{"inventories": {"@cn1": {"resource_provider_generation": 3, "inventories": {"VCPU": {"total": 4}}}}, "allocations": {}}`,
-		`{"@s1": {"allocations": {"@cn1": {"resources": {"VCPU": 2}}}, "project_id": "p", "user_id": "u", "consumer_generation": 1, "consumer_type": "X"}}`,
-		`{"allocations": [{"resource_provider": {"uuid": "@cn1"}, "resources": {"VCPU": 1e0}}], "project_id": "p", "user_id": "u"}`,
-		`{"resource_class": "VCPU", "total": 1e400, "allocation_ratio": NaN}`, `["@rack", "@row"]`, "\xff", `{"name": "\ud800"}`, "[[[[[[", `"`,
+		`{"inventories": {"@cn1": {"resource_provider_generation": 3, "inventories": {"VCPU": {"total": 4}}}}, ` +
+			`"allocations": {}}`,
+		`{"@s1": {"allocations": {"@cn1": {"resources": {"VCPU": 2}}}, "project_id": "p", "user_id": "u", ` +
+			`"consumer_generation": 1, "consumer_type": "X"}}`,
+		`{"allocations": [{"resource_provider": {"uuid": "@cn1"}, "resources": {"VCPU": 1e0}}], "project_id": "p", ` +
+			`"user_id": "u"}`,
+		`{"resource_class": "VCPU", "total": 1e400, "allocation_ratio": NaN}`, `["@rack", "@row"]`, "\xff",
+		`{"name": "\ud800"}`, "[[[[[[", `"`,
 	} {
 		f.Add(uint8(8), uint8(39), body)
 		f.Add(uint8(9), uint8(39), body)

@@ -82,10 +82,14 @@ var queryLists = map[string][]listForm{
 	"usagesList user_id":       {{"project_id=p&", "user_id=p%d", "&"}},
 	"usagesList consumer_type": {{"project_id=p&", "consumer_type=T%d", "&"}},
 
-	"candidatesList limit":         {{"resources=CUSTOM_0:1&", "limit=1%d", "&"}},
-	"candidatesList group_policy":  {{"resources=CUSTOM_0:1&", "group_policy=none", "&"}},
-	"candidatesList root_required": {{"resources=CUSTOM_0:1&root_required=", "CUSTOM_%d", ","}, {"resources=CUSTOM_0:1&root_required=", "!CUSTOM_%d", ","}},
-	"candidatesList same_subtree":  {{"resources=CUSTOM_0:1&same_subtree=", "_%d", ","}, {"resources=CUSTOM_0:1&", "same_subtree=_%d", "&"}},
+	"candidatesList limit":        {{"resources=CUSTOM_0:1&", "limit=1%d", "&"}},
+	"candidatesList group_policy": {{"resources=CUSTOM_0:1&", "group_policy=none", "&"}},
+	"candidatesList root_required": {
+		{"resources=CUSTOM_0:1&root_required=", "CUSTOM_%d", ","}, {"resources=CUSTOM_0:1&root_required=", "!CUSTOM_%d", ","},
+	},
+	"candidatesList same_subtree": {
+		{"resources=CUSTOM_0:1&same_subtree=", "_%d", ","}, {"resources=CUSTOM_0:1&", "same_subtree=_%d", "&"},
+	},
 	"candidatesList resources": {
 		{"limit=1&resources=", "CUSTOM_%d:1", ","},
 		{"limit=1&", "resources=CUSTOM_%d:1", "&"},
@@ -114,7 +118,9 @@ func traitForms(key string) []listForm {
 }
 
 func memberForms(key string) []listForm {
-	return []listForm{{key + "=in:", "{a%d}", ","}, {key + "=!in:", "{a%d}", ","}, {"", key + "={a%d}", "&"}, {"", key + "=!{a%d}", "&"}}
+	return []listForm{
+		{key + "=in:", "{a%d}", ","}, {key + "=!in:", "{a%d}", ","}, {"", key + "={a%d}", "&"}, {"", key + "=!{a%d}", "&"},
+	}
 }
 
 func prefixed(start string, forms []listForm) []listForm {
@@ -291,7 +297,8 @@ func TestLongLists(t *testing.T) {
 		}
 		var schema jsonSchema
 		// A schema shows itself as Python does.
-		text := strings.NewReplacer("'", `"`, "True", "true", "False", "false").Replace(choose(microversion.Placement.Max().Minor).String())
+		text := strings.NewReplacer("'", `"`, "True", "true", "False", "false").Replace(
+			choose(microversion.Placement.Max().Minor).String())
 		if err := json.Unmarshal([]byte(text), &schema); err != nil {
 			t.Fatal(err)
 		}
@@ -461,5 +468,7 @@ func bigAPI(t *testing.T) http.Handler {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return placementapitest.On(t, store, service.DefaultSettings(), func(c *httpapi.Config) { c.MaxBody = httpapi.DefaultMaxBody })
+	return placementapitest.On(t, store, service.DefaultSettings(), func(c *httpapi.Config) {
+		c.MaxBody = httpapi.DefaultMaxBody
+	})
 }

@@ -18,9 +18,14 @@ func (a *API) inventoryRoutes() []httpapi.Route {
 		{Method: http.MethodGet, Pattern: all, Produces: true, Handle: a.guarded(policyInventoriesList, a.getInventories)},
 		{Method: http.MethodPost, Pattern: all, NeedsJSON: true, Handle: a.guarded(policyInventoriesCreate, a.addInventory)},
 		{Method: http.MethodPut, Pattern: all, NeedsJSON: true, Handle: a.guarded(policyInventoriesUpdate, a.setInventories)},
-		{Method: http.MethodDelete, Pattern: all, Since: 5, Hidden: http.StatusMethodNotAllowed, Handle: a.guarded(policyInventoriesDelete, a.deleteInventories)},
+		{
+			Method: http.MethodDelete, Pattern: all, Since: 5, Hidden: http.StatusMethodNotAllowed,
+			Handle: a.guarded(policyInventoriesDelete, a.deleteInventories),
+		},
 		{Method: http.MethodGet, Pattern: one, Produces: true, Handle: a.guarded(policyInventoriesShow, a.getInventory)},
-		{Method: http.MethodPut, Pattern: one, NeedsJSON: true, Handle: a.guarded(policyInventoriesUpdate, a.updateInventory)},
+		{
+			Method: http.MethodPut, Pattern: one, NeedsJSON: true, Handle: a.guarded(policyInventoriesUpdate, a.updateInventory),
+		},
 		{Method: http.MethodDelete, Pattern: one, Handle: a.guarded(policyInventoriesDelete, a.deleteInventory)},
 	}
 }
@@ -172,13 +177,17 @@ func (a *API) deleteInventory(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return noContent(w, httpapi.Trapped(a.Placement.DeleteInventory(r.Context(), p.UUID, httpapi.Param(r, "resource_class"))))
+	return noContent(w,
+		httpapi.Trapped(a.Placement.DeleteInventory(r.Context(), p.UUID, httpapi.Param(r, "resource_class"))))
 }
 
 // respondInventories answers with all inventories of a provider. After a write, sent has the body's
 // inventories, whose numbers are repeated as they were spelled. Upstream sends no Last-Modified
 // without inventories.
-func (a *API) respondInventories(w http.ResponseWriter, r *http.Request, invs []placement.InventoryOf, sent pyjson.Value, g placement.Generation, modified time.Time) error {
+func (a *API) respondInventories(
+	w http.ResponseWriter, r *http.Request, invs []placement.InventoryOf, sent pyjson.Value, g placement.Generation,
+	modified time.Time,
+) error {
 	a.modifiedIfKnown(w, r, modified)
 	return httpapi.Respond(w, http.StatusOK, func(j *httpapi.JSON) {
 		j.Object()
@@ -198,7 +207,10 @@ func (a *API) respondInventories(w http.ResponseWriter, r *http.Request, invs []
 
 // respondInventory answers with one inventory. Upstream omits a generation of 0, which is false in
 // Python.
-func (a *API) respondInventory(w http.ResponseWriter, r *http.Request, status int, inv placement.Inventory, sent pyjson.Value, g placement.Generation, modified time.Time) error {
+func (a *API) respondInventory(
+	w http.ResponseWriter, r *http.Request, status int, inv placement.Inventory, sent pyjson.Value, g placement.Generation,
+	modified time.Time,
+) error {
 	a.modified(w, r, modified)
 	return httpapi.Respond(w, status, func(j *httpapi.JSON) {
 		j.Object()

@@ -75,18 +75,30 @@ var operations = []struct {
 	{policyProvidersList, adminOrService, "List and filter providers.", "GET /resource_providers"},
 	{policyProvidersCreate, adminOrService, "Create a provider.", "POST /resource_providers"},
 	{policyProvidersShow, adminOrService, "Read a provider.", "GET /resource_providers/{uuid}"},
-	{policyProvidersUpdate, adminOrService, "Rename a provider or give it another parent.", "PUT /resource_providers/{uuid}"},
+	{
+		policyProvidersUpdate, adminOrService, "Rename a provider or give it another parent.",
+		"PUT /resource_providers/{uuid}",
+	},
 	{policyProvidersDelete, adminOrService, "Delete a provider.", "DELETE /resource_providers/{uuid}"},
 
 	{policyClassesList, adminOrService, "List the resource classes.", "GET /resource_classes"},
 	{policyClassesCreate, adminOrService, "Create a custom resource class.", "POST /resource_classes"},
 	{policyClassesShow, adminOrService, "Read a resource class.", "GET /resource_classes/{name}"},
-	{policyClassesUpdate, adminOrService, "Rename a custom resource class, or see to it that there is one.", "PUT /resource_classes/{name}"},
+	{
+		policyClassesUpdate, adminOrService, "Rename a custom resource class, or see to it that there is one.",
+		"PUT /resource_classes/{name}",
+	},
 	{policyClassesDelete, adminOrService, "Delete a custom resource class.", "DELETE /resource_classes/{name}"},
 
 	{policyInventoriesList, adminOrService, "List what a provider has.", "GET /resource_providers/{uuid}/inventories"},
-	{policyInventoriesCreate, adminOrService, "Add the inventory of one class to a provider.", "POST /resource_providers/{uuid}/inventories"},
-	{policyInventoriesShow, adminOrService, "Read a provider's inventory of one class.", "GET /resource_providers/{uuid}/inventories/{resource_class}"},
+	{
+		policyInventoriesCreate, adminOrService, "Add the inventory of one class to a provider.",
+		"POST /resource_providers/{uuid}/inventories",
+	},
+	{
+		policyInventoriesShow, adminOrService, "Read a provider's inventory of one class.",
+		"GET /resource_providers/{uuid}/inventories/{resource_class}",
+	},
 	{
 		policyInventoriesUpdate, adminOrService, "Replace a provider's inventories, or that of one class.",
 		"PUT /resource_providers/{uuid}/inventories, PUT /resource_providers/{uuid}/inventories/{resource_class}",
@@ -96,10 +108,19 @@ var operations = []struct {
 		"DELETE /resource_providers/{uuid}/inventories, DELETE /resource_providers/{uuid}/inventories/{resource_class}",
 	},
 
-	{policyAggregatesList, adminOrService, "List the aggregates a provider is in.", "GET /resource_providers/{uuid}/aggregates"},
-	{policyAggregatesUpdate, adminOrService, "Replace the aggregates a provider is in.", "PUT /resource_providers/{uuid}/aggregates"},
+	{
+		policyAggregatesList, adminOrService, "List the aggregates a provider is in.",
+		"GET /resource_providers/{uuid}/aggregates",
+	},
+	{
+		policyAggregatesUpdate, adminOrService, "Replace the aggregates a provider is in.",
+		"PUT /resource_providers/{uuid}/aggregates",
+	},
 
-	{policyProviderUsages, adminOrService, "Read how much of a provider is in use.", "GET /resource_providers/{uuid}/usages"},
+	{
+		policyProviderUsages, adminOrService, "Read how much of a provider is in use.",
+		"GET /resource_providers/{uuid}/usages",
+	},
 	{policyTotalUsages, adminOrReaderOrService, "Read how much a project uses.", "GET /usages"},
 
 	{policyTraitsList, adminOrService, "List and filter traits.", "GET /traits"},
@@ -109,18 +130,34 @@ var operations = []struct {
 
 	{policyProviderTraitsList, adminOrService, "List a provider's traits.", "GET /resource_providers/{uuid}/traits"},
 	{policyProviderTraitsUpdate, adminOrService, "Replace a provider's traits.", "PUT /resource_providers/{uuid}/traits"},
-	{policyProviderTraitsDelete, adminOrService, "Take all traits off a provider.", "DELETE /resource_providers/{uuid}/traits"},
+	{
+		policyProviderTraitsDelete, adminOrService, "Take all traits off a provider.",
+		"DELETE /resource_providers/{uuid}/traits",
+	},
 
-	{policyAllocationsManage, adminOrService, "Replace the allocations of several consumers at once.", "POST /allocations"},
+	{
+		policyAllocationsManage, adminOrService, "Replace the allocations of several consumers at once.", "POST /allocations",
+	},
 	{policyAllocationsList, adminOrService, "List the allocations of a consumer.", "GET /allocations/{consumer_uuid}"},
-	{policyAllocationsUpdate, adminOrService, "Replace the allocations of a consumer.", "PUT /allocations/{consumer_uuid}"},
-	{policyAllocationsDelete, adminOrService, "Delete the allocations of a consumer.", "DELETE /allocations/{consumer_uuid}"},
-	{policyProviderAllocationsList, adminOrService, "List the allocations of a provider.", "GET /resource_providers/{uuid}/allocations"},
+	{
+		policyAllocationsUpdate, adminOrService, "Replace the allocations of a consumer.", "PUT /allocations/{consumer_uuid}",
+	},
+	{
+		policyAllocationsDelete, adminOrService, "Delete the allocations of a consumer.",
+		"DELETE /allocations/{consumer_uuid}",
+	},
+	{
+		policyProviderAllocationsList, adminOrService, "List the allocations of a provider.",
+		"GET /resource_providers/{uuid}/allocations",
+	},
 
-	{policyCandidatesList, adminOrService, "Find out which providers could serve a request.", "GET /allocation_candidates"},
+	{
+		policyCandidatesList, adminOrService, "Find out which providers could serve a request.", "GET /allocation_candidates",
+	},
 	{policyEvents, adminOrService, "Watch what changes (Berth's own).", "GET /berth/v1/events"},
 	{
-		policyExplainOwn, nobody, "Find out whether some host could serve a request, not which (Berth's own; off by default).",
+		policyExplainOwn, nobody,
+		"Find out whether some host could serve a request, not which (Berth's own; off by default).",
 		"GET /berth/v1/own/explain",
 	},
 	{policyReshape, serviceOnly, "Move inventories and allocations between providers in one step.", "POST /reshaper"},
@@ -132,7 +169,9 @@ var operations = []struct {
 func PolicyDefaults() []policy.Rule {
 	rules := baseRules()
 	for _, o := range operations {
-		rule := policy.Rule{Name: o.rule, Check: o.check, Description: o.description, Scopes: []identity.Scope{identity.Project}}
+		rule := policy.Rule{
+			Name: o.rule, Check: o.check, Description: o.description, Scopes: []identity.Scope{identity.Project},
+		}
 		for request := range strings.SplitSeq(o.requests, ", ") {
 			method, path, _ := strings.Cut(request, " ")
 			rule.Operations = append(rule.Operations, policy.Operation{Method: method, Path: path})

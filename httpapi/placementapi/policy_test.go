@@ -36,7 +36,9 @@ func recorded(t *testing.T, name string) []string {
 
 // upstreams are the rules without Berth's own.
 func upstreams() []policy.Rule {
-	return slices.DeleteFunc(placementapi.PolicyDefaults(), func(r policy.Rule) bool { return strings.HasPrefix(r.Name, "berth:") })
+	return slices.DeleteFunc(placementapi.PolicyDefaults(), func(r policy.Rule) bool {
+		return strings.HasPrefix(r.Name, "berth:")
+	})
 }
 
 func TestPolicyDefaultsAreUpstreams(t *testing.T) {
@@ -173,7 +175,9 @@ func TestBodiesAreNotReadBeforeThePolicy(t *testing.T) {
 	routes, segment, checked := api.Routes(), regexp.MustCompile(`\{\w+\}`), 0
 	h := httpapi.New(httpapi.Config{
 		Service: "placement", History: microversion.Placement, Routes: routes,
-		Authenticate: func(*http.Request) (identity.Caller, error) { return identity.Caller{UserID: "u", ProjectID: "p"}, nil },
+		Authenticate: func(*http.Request) (identity.Caller, error) {
+			return identity.Caller{UserID: "u", ProjectID: "p"}, nil
+		},
 	})
 	for _, r := range routes {
 		if r.Method != http.MethodPost && r.Method != http.MethodPut {
@@ -184,7 +188,8 @@ func TestBodiesAreNotReadBeforeThePolicy(t *testing.T) {
 		if r.Until != 0 {
 			minor = r.Until
 		}
-		req := httptest.NewRequest(r.Method, segment.ReplaceAllString(r.Pattern, "x"), iotest.ErrReader(errors.New("the body is read")))
+		req := httptest.NewRequest(r.Method, segment.ReplaceAllString(r.Pattern, "x"),
+			iotest.ErrReader(errors.New("the body is read")))
 		req.ContentLength = 14 << 20
 		req.Header.Set("Content-Type", "application/json")
 		req.Header.Set("OpenStack-API-Version", fmt.Sprintf("placement 1.%d", minor))

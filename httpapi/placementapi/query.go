@@ -195,7 +195,8 @@ func parseResources(text string) ([]placement.ClassAmount, error) {
 func parseAmount(class, text string) (int64, error) {
 	n, digits, ok := pythonInt(text)
 	if !ok {
-		return 0, fault.New(fault.Invalid, "", "Requested resource %s expected positive integer amount. Got: %s.", class, text)
+		return 0, fault.New(fault.Invalid, "", "Requested resource %s expected positive integer amount. Got: %s.", class,
+			text)
 	}
 	if n < 1 {
 		return 0, fault.New(fault.Invalid, "", "Requested resource %s requires amount >= 1. Got: %s.", class, digits)
@@ -296,7 +297,8 @@ func parseTraits(text string, minor int) (required [][]string, forbidden []strin
 		bare := strings.TrimLeft(name, "!")
 		switch {
 		case bare == "":
-			return nil, nil, badQuery("Expected 'required' parameter value of the form: %s. Got an empty trait in: %s", form, text)
+			return nil, nil, badQuery("Expected 'required' parameter value of the form: %s. Got an empty trait in: %s", form,
+				text)
 		case bare != name:
 			forbidden = append(forbidden, bare)
 		default:
@@ -314,7 +316,8 @@ func parseTraits(text string, minor int) (required [][]string, forbidden []strin
 // a name with an exclamation mark.
 func parseAnyTraits(text, rest string, minor int) ([]string, error) {
 	if minor < 39 {
-		return nil, badQuery("The format 'in:HW_CPU_X86_VMX,CUSTOM_MAGIC' only supported since microversion 1.39. Got: %s", text)
+		return nil, badQuery("The format 'in:HW_CPU_X86_VMX,CUSTOM_MAGIC' only supported since microversion 1.39. Got: %s",
+			text)
 	}
 	var names []string
 	seen := make(map[string]bool)

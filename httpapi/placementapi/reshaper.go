@@ -10,7 +10,10 @@ import (
 
 func (a *API) reshaperRoutes() []httpapi.Route {
 	return []httpapi.Route{
-		{Method: http.MethodPost, Pattern: "/reshaper", Since: 30, NeedsJSON: true, Handle: a.guarded(policyReshape, a.reshape)},
+		{
+			Method: http.MethodPost, Pattern: "/reshaper", Since: 30, NeedsJSON: true,
+			Handle: a.guarded(policyReshape, a.reshape),
+		},
 	}
 }
 

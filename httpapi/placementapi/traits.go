@@ -21,9 +21,18 @@ func (a *API) traitRoutes() []httpapi.Route {
 		{Method: http.MethodGet, Pattern: one, Since: 6, Handle: a.guarded(policyTraitsShow, a.getTrait)},
 		{Method: http.MethodPut, Pattern: one, Since: 6, Handle: a.guarded(policyTraitsUpdate, a.putTrait)},
 		{Method: http.MethodDelete, Pattern: one, Since: 6, Handle: a.guarded(policyTraitsDelete, a.deleteTrait)},
-		{Method: http.MethodGet, Pattern: providers, Since: 6, Produces: true, Handle: a.guarded(policyProviderTraitsList, a.getProviderTraits)},
-		{Method: http.MethodPut, Pattern: providers, Since: 6, NeedsJSON: true, Handle: a.guarded(policyProviderTraitsUpdate, a.setProviderTraits)},
-		{Method: http.MethodDelete, Pattern: providers, Since: 6, Handle: a.guarded(policyProviderTraitsDelete, a.deleteProviderTraits)},
+		{
+			Method: http.MethodGet, Pattern: providers, Since: 6, Produces: true,
+			Handle: a.guarded(policyProviderTraitsList, a.getProviderTraits),
+		},
+		{
+			Method: http.MethodPut, Pattern: providers, Since: 6, NeedsJSON: true,
+			Handle: a.guarded(policyProviderTraitsUpdate, a.setProviderTraits),
+		},
+		{
+			Method: http.MethodDelete, Pattern: providers, Since: 6,
+			Handle: a.guarded(policyProviderTraitsDelete, a.deleteProviderTraits),
+		},
 	}
 }
 
@@ -109,8 +118,9 @@ func readTraitFilter(r *http.Request) (traitFilter, error) {
 func traitNameFilter(text string) (func(*snapshot.Snapshot, string) bool, error) {
 	op, value, ok := strings.Cut(text, ":")
 	if !ok {
-		return nil, fault.New(fault.Invalid, "", "Badly formatted name parameter. Expected name query string parameter in form: "+
-			"?name=[in|startswith]:[name1,name2|prefix]. Got: \"%s\"", text)
+		return nil, fault.New(fault.Invalid, "",
+			"Badly formatted name parameter. Expected name query string parameter in form: "+
+				"?name=[in|startswith]:[name1,name2|prefix]. Got: \"%s\"", text)
 	}
 	if op == "startswith" {
 		return func(w *snapshot.Snapshot, name string) bool { return like(name, value+"%", w.FoldsLike()) }, nil
@@ -129,7 +139,8 @@ func like(text, pattern string, fold bool) bool {
 		case p < len(pattern) && pattern[p] == '%':
 			star, resume = p, t
 			p++
-		case p < len(pattern) && (pattern[p] == '_' || pattern[p] == text[t] || fold && strings.EqualFold(pattern[p:p+1], text[t:t+1])):
+		case p < len(pattern) &&
+			(pattern[p] == '_' || pattern[p] == text[t] || fold && strings.EqualFold(pattern[p:p+1], text[t:t+1])):
 			t++
 			p++
 		case star >= 0:
@@ -270,7 +281,9 @@ func (a *API) deleteProviderTraits(w http.ResponseWriter, r *http.Request) error
 }
 
 // respondProviderTraits answers 200 with the traits of a provider and its generation.
-func (a *API) respondProviderTraits(w http.ResponseWriter, r *http.Request, list []placement.Named, g placement.Generation) error {
+func (a *API) respondProviderTraits(
+	w http.ResponseWriter, r *http.Request, list []placement.Named, g placement.Generation,
+) error {
 	a.modified(w, r, newestOf(list))
 	return httpapi.Respond(w, http.StatusOK, func(j *httpapi.JSON) {
 		j.Object()

@@ -14,7 +14,10 @@ import (
 
 func (a *API) usageRoutes() []httpapi.Route {
 	return []httpapi.Route{
-		{Method: http.MethodGet, Pattern: "/resource_providers/{uuid}/usages", Produces: true, Handle: a.guarded(policyProviderUsages, a.getProviderUsages)},
+		{
+			Method: http.MethodGet, Pattern: "/resource_providers/{uuid}/usages", Produces: true,
+			Handle: a.guarded(policyProviderUsages, a.getProviderUsages),
+		},
 		{Method: http.MethodGet, Pattern: "/usages", Since: 9, Produces: true, Handle: a.getUsages},
 	}
 }
@@ -103,7 +106,9 @@ func writeUsagesByType(j *httpapi.JSON, snapshot *snapshot.Snapshot, u placement
 }
 
 // writeTypeUsage writes the usage of one type, and nothing when that is empty.
-func writeTypeUsage(j *httpapi.JSON, snapshot *snapshot.Snapshot, name string, amounts map[placement.ClassID]int64, consumers int64) {
+func writeTypeUsage(
+	j *httpapi.JSON, snapshot *snapshot.Snapshot, name string, amounts map[placement.ClassID]int64, consumers int64,
+) {
 	if len(amounts) == 0 {
 		return
 	}
