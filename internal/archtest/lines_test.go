@@ -62,7 +62,6 @@ var unwrappedPackages = []string{
 	"conformance/tempest",
 	"dbtool",
 	"devcloud",
-	"httpapi/pyjson",
 	"httpapi/pyschema",
 	"httpapi/resource",
 	"internal/archtest",
