@@ -115,7 +115,8 @@ func (c atMost) holds(v pyjson.Value) bool { return len(v.Items()) <= int(c) }
 func (c atMost) blame(w *walk, v pyjson.Value) {
 	w.fail(v, func() string {
 		more := v.Items()[c:]
-		return fmt.Sprintf("Additional items are not allowed (%s %s unexpected)", list(more), plural(len(more), "was", "were"))
+		return fmt.Sprintf("Additional items are not allowed (%s %s unexpected)", list(more),
+			plural(len(more), "was", "were"))
 	})
 }
 

@@ -53,13 +53,15 @@ func TestDraft4NamesTheFirstMistake(t *testing.T) {
 	f(`{"pattern": "^(?! )"}`, `" x"`, "pattern: ' x' does not match '^(?! )'")
 	f(`{"pattern": "^[0-9]+(\\.[0-9]+)?$"}`, `"1x5"`, `pattern: '1x5' does not match '^[0-9]+(\\.[0-9]+)?$'`)
 	f(`{"items": [{"type": "string"}], "additionalItems": false}`, `[1]`, "0 type: 1 is not of type 'string'")
-	f(`{"items": [{}], "additionalItems": false}`, `[1, 2, 3]`, "additionalItems: Additional items are not allowed (2, 3 were unexpected)")
+	f(`{"items": [{}], "additionalItems": false}`, `[1, 2, 3]`,
+		"additionalItems: Additional items are not allowed (2, 3 were unexpected)")
 	f(`{"allOf": [{"minLength": 1}, {"format": "uuid"}]}`, `"x"`, "format: 'x' is not a 'uuid'")
 	f(`{"oneOf": [{"type": "string"}, {"type": "null"}]}`, `5`, "oneOf: 5 is not valid under any of the given schemas")
 	f(`{"oneOf": [{"type": "string"}, {"type": "null"}]}`, `null`, "")
 	f(`{"oneOf": [{"type": "string"}, {"minLength": 1}]}`, `"x"`,
 		"oneOf: 'x' is valid under each of {'minLength': 1}, {'type': 'string'}")
-	f(`{"anyOf": [{"required": ["a"]}, {"required": ["b"]}]}`, `{}`, "anyOf: {} is not valid under any of the given schemas")
+	f(`{"anyOf": [{"required": ["a"]}, {"required": ["b"]}]}`, `{}`,
+		"anyOf: {} is not valid under any of the given schemas")
 	f(`{"properties": {"a": {"type": "string"}}, "additionalProperties": true}`, `{"b": 1}`, "")
 	// Not what is most relevant, but what comes first.
 	f(`{"properties": {"a": {"properties": {"b": {"type": "string"}}}}, "required": ["c"]}`, `{"a": {"b": 1}}`,

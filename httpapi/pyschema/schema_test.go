@@ -45,7 +45,8 @@ func TestKeywords(t *testing.T) {
 	f(`{"minimum": 1}`, `-100000000000000000000`, "-100000000000000000000 is less than the minimum of 1")
 	f(`{"maximum": 3.40282e+38}`, `1e400`, "inf is greater than the maximum of 3.40282e+38")
 	f(`{"maximum": 9007199254740992}`, `9007199254740993.0`, "")
-	f(`{"maximum": 9007199254740992.0}`, `9007199254740993`, "9007199254740993 is greater than the maximum of 9007199254740992.0")
+	f(`{"maximum": 9007199254740992.0}`, `9007199254740993`,
+		"9007199254740993 is greater than the maximum of 9007199254740992.0")
 	f(`{"minLength": 1}`, `""`, "'' should be non-empty")
 	f(`{"minLength": 2}`, `"é"`, "'é' is too short")
 	f(`{"maxLength": 2}`, `"\ud800é"`, "")
@@ -190,7 +191,9 @@ func TestUUIDs(t *testing.T) {
 // The message about a large value keeps its end, which says what is wrong.
 func TestMessageOfALargeValueSaysWhatIsWrong(t *testing.T) {
 	const limit = 64 << 10
-	for schema, want := range map[string]string{`{"maxLength": 1}`: " is too long", `{"type": "integer"}`: " is not of type 'integer'"} {
+	for schema, want := range map[string]string{
+		`{"maxLength": 1}`: " is too long", `{"type": "integer"}`: " is not of type 'integer'",
+	} {
 		got := message(t, schema, `"`+strings.Repeat("é", limit)+`"`)
 		if !strings.HasSuffix(got, want) || !strings.HasPrefix(got, "'éé") || len(got) > limit+100 || !utf8.ValidString(got) {
 			t.Errorf("%s: a message of %d bytes that ends in %q", schema, len(got), got[max(0, len(got)-50):])

@@ -106,9 +106,11 @@ type size struct {
 // sizes has the keywords with their texts. Limits for emptiness have words of their own since
 // release 4.21 of the library, so that draft 4, which is for release 4.10, has none.
 var sizes = map[string]size{
-	"minLength":     {kind: pyjson.String, edge: 1, atIt: " should be non-empty", says: " is too short"},
-	"minItems":      {kind: pyjson.Array, edge: 1, atIt: " should be non-empty", says: " is too short"},
-	"minProperties": {kind: pyjson.Object, edge: 1, atIt: " should be non-empty", says: " does not have enough properties"},
+	"minLength": {kind: pyjson.String, edge: 1, atIt: " should be non-empty", says: " is too short"},
+	"minItems":  {kind: pyjson.Array, edge: 1, atIt: " should be non-empty", says: " is too short"},
+	"minProperties": {
+		kind: pyjson.Object, edge: 1, atIt: " should be non-empty", says: " does not have enough properties",
+	},
 	"maxLength":     {kind: pyjson.String, upper: true, atIt: " is expected to be empty", says: " is too long"},
 	"maxItems":      {kind: pyjson.Array, upper: true, atIt: " is expected to be empty", says: " is too long"},
 	"maxProperties": {kind: pyjson.Object, upper: true, edge: none, says: " has too many properties"},

@@ -62,7 +62,6 @@ var unwrappedPackages = []string{
 	"conformance/tempest",
 	"dbtool",
 	"devcloud",
-	"httpapi/pyschema",
 	"httpapi/resource",
 	"internal/archtest",
 	"internal/backoff",
