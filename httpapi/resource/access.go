@@ -123,7 +123,9 @@ func (a Access) possible(ctx context.Context, rule string) error {
 // AllowAttribute checks the rule of an attribute that is set, and those of its members for an
 // attribute with a nested policy. A rule that does not exist is the default one. It returns the
 // combination of the rules.
-func (a Access) AllowAttribute(ctx context.Context, rule string, v pyjson.Value, nested bool, t Target) (text string, err error) {
+func (a Access) AllowAttribute(
+	ctx context.Context, rule string, v pyjson.Value, nested bool, t Target,
+) (text string, err error) {
 	text, err = "rule:"+rule, a.allowOr(ctx, rule, t)
 	if !nested {
 		return text, err

@@ -65,5 +65,6 @@ func (c Condition) Check(current int64) error {
 	if c.none || c.revision == current {
 		return nil
 	}
-	return fault.New(fault.Outdated, "RevisionNumberConstraintFailed", "Constrained to %d, but current revision is %d", c.revision, current)
+	return fault.New(fault.Outdated, "RevisionNumberConstraintFailed", "Constrained to %d, but current revision is %d",
+		c.revision, current)
 }

@@ -155,7 +155,8 @@ func parseSorts[T, S any](table []Attribute[T, S], q url.Values) ([]sortBy, erro
 	case len(unknown) > 0:
 		return nil, BadRequest("%s is invalid attribute for sort_keys", pyjson.Str(pyjson.Of(unknown)))
 	case len(odd) > 0:
-		return nil, BadRequest("%s is invalid value for sort_dirs, valid value is 'asc' and 'desc'", pyjson.Str(pyjson.Of(odd)))
+		return nil, BadRequest("%s is invalid value for sort_dirs, valid value is 'asc' and 'desc'",
+			pyjson.Str(pyjson.Of(odd)))
 	}
 	return sorts, nil
 }
@@ -212,7 +213,9 @@ func (a *Attribute[T, S]) stored(values []string) []string {
 
 // order sorts a list by the requested keys and then by id, which is the order of pages.
 func order[T, S any](table []Attribute[T, S], all []T, sorts []sortBy) {
-	sorts = slices.DeleteFunc(append(slices.Clone(sorts), sortBy{name: "id"}), func(s sortBy) bool { return Find(table, s.name) == nil })
+	sorts = slices.DeleteFunc(append(slices.Clone(sorts), sortBy{name: "id"}), func(s sortBy) bool {
+		return Find(table, s.name) == nil
+	})
 	by := make([]*Attribute[T, S], len(sorts))
 	for i, s := range sorts {
 		by[i] = Find(table, s.name)

@@ -23,7 +23,9 @@ type API struct {
 	MaxLimit int                                // the most objects in one answer, 0 for any number
 	Link     func(*http.Request, string) string // the URL of a path
 	NotFound func(kind, id string) error
-	SetTags  func(ctx context.Context, kind, id string, change func([]string) ([]string, error), only Condition) ([]string, error)
+	SetTags  func(
+		ctx context.Context, kind, id string, change func([]string) ([]string, error), only Condition,
+	) ([]string, error)
 }
 
 // A Resource is one kind of object: its attributes, and what the service does with it. Functions
@@ -446,7 +448,9 @@ func hasBody(r *http.Request) bool {
 }
 
 // Respond answers with one object.
-func (res *Resource[T, S]) Respond(w http.ResponseWriter, r *http.Request, status int, one *T, fields map[string]bool) error {
+func (res *Resource[T, S]) Respond(
+	w http.ResponseWriter, r *http.Request, status int, one *T, fields map[string]bool,
+) error {
 	return httpapi.Respond(w, status, func(j *httpapi.JSON) {
 		j.Object()
 		j.Key(res.Name)
@@ -462,7 +466,8 @@ func (res *Resource[T, S]) Write(ctx context.Context, j *httpapi.JSON, one *T, f
 	j.Object()
 	for i := range res.Table {
 		a := &res.Table[i]
-		if a.Show == nil || a.ShownIf != nil && !a.ShownIf(one) || len(fields) > 0 && !fields[a.Name] || !res.API.mayRead(ctx, res.policyName(), a.Name, t) {
+		if a.Show == nil || a.ShownIf != nil && !a.ShownIf(one) || len(fields) > 0 && !fields[a.Name] ||
+			!res.API.mayRead(ctx, res.policyName(), a.Name, t) {
 			continue
 		}
 		j.Key(a.Name)

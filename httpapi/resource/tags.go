@@ -31,7 +31,10 @@ func (res *Resource[T, S]) tagRoutesAt(path string) []httpapi.Route {
 		{Method: http.MethodPost, Pattern: all, Handle: res.addTags},
 		{Method: http.MethodGet, Pattern: all, Handle: res.getTags},
 		{Method: http.MethodPut, Pattern: all, Handle: res.setTags},
-		{Method: http.MethodDelete, Pattern: all, Handle: res.changeTags(func([]string, string) ([]string, error) { return nil, nil })},
+		{
+			Method: http.MethodDelete, Pattern: all,
+			Handle: res.changeTags(func([]string, string) ([]string, error) { return nil, nil }),
+		},
 		{Method: http.MethodGet, Pattern: one, Handle: res.hasTag},
 		{Method: http.MethodPut, Pattern: one, Handle: res.changeTags(withTag)},
 		{Method: http.MethodDelete, Pattern: one, Handle: res.changeTags(withoutTag)},
@@ -62,7 +65,8 @@ func tagNotFound(tag string) error {
 func (res *Resource[T, S]) tagsOf(r *http.Request) (*T, []string, error) {
 	one, err := res.Visible(r)
 	if kind, _ := fault.Of(err); kind == fault.NotFound {
-		return nil, nil, fault.New(fault.NotFound, "TagResourceNotFound", "Resource %s %s could not be found.", res.Plural, httpapi.Param(r, "id"))
+		return nil, nil, fault.New(fault.NotFound, "TagResourceNotFound", "Resource %s %s could not be found.", res.Plural,
+			httpapi.Param(r, "id"))
 	}
 	if err != nil {
 		return nil, nil, err
@@ -173,7 +177,9 @@ func (res *Resource[T, S]) changeTags(fn func(tags []string, tag string) ([]stri
 }
 
 // tag changes the tags of the object in the path, for a caller who may change it.
-func (res *Resource[T, S]) tag(ctx context.Context, r *http.Request, fn func([]string) ([]string, error)) ([]string, error) {
+func (res *Resource[T, S]) tag(
+	ctx context.Context, r *http.Request, fn func([]string) ([]string, error),
+) ([]string, error) {
 	one, err := res.mayTag(r)
 	if err != nil {
 		return nil, err

@@ -234,7 +234,9 @@ func appendKey(b []byte, v pyjson.Value) []byte {
 		return b
 	case v.Kind() == pyjson.Object:
 		b = strconv.AppendInt(append(b, '{'), int64(v.Len()), 10)
-		members := slices.SortedFunc(slices.Values(v.Members()), func(a, b pyjson.Member) int { return strings.Compare(a.Key, b.Key) })
+		members := slices.SortedFunc(slices.Values(v.Members()), func(a, b pyjson.Member) int {
+			return strings.Compare(a.Key, b.Key)
+		})
 		for _, m := range members {
 			b = appendKey(appendKey(b, pyjson.Of(m.Key)), m.Value)
 		}

@@ -62,7 +62,6 @@ var unwrappedPackages = []string{
 	"conformance/tempest",
 	"dbtool",
 	"devcloud",
-	"httpapi/resource",
 	"internal/archtest",
 	"internal/backoff",
 	"internal/dbtest",
