@@ -1,9 +1,12 @@
 package node_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/berthcloud/berth/agent/node"
 )
@@ -24,6 +27,30 @@ func FuzzCPUs(f *testing.F) {
 		got, _, err := node.ParseCPUs(again)
 		if err != nil || !slices.Equal(got, numbers) {
 			t.Errorf("%q is %v, and written again, %q, it is %v, %v", text, numbers, again, got, err)
+		}
+	})
+}
+
+// FuzzReservedPages reads any text as huge pages that are reserved. What it means is the same when it
+// is written again.
+func FuzzReservedPages(f *testing.F) {
+	for _, texts := range parityPages {
+		if len(texts) > 0 {
+			f.Add(texts[0])
+		}
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		pages, err := node.ReservedPages([]string{text})
+		oneLineEach(t, err)
+		var again []string
+		for id, sizes := range pages {
+			for size, count := range sizes {
+				again = append(again, fmt.Sprintf("node:%d,size:%d,count:%d", id, size, count))
+			}
+		}
+		got, againErr := node.ReservedPages(again)
+		if againErr != nil || len(again) != 1 && err == nil || !cmp.Equal(got, pages) {
+			t.Errorf("%q is %v, %v, and written again, %q, it is %v, %v", text, pages, err, again, got, againErr)
 		}
 	})
 }

@@ -119,6 +119,7 @@ type resources struct {
 	reservedDiskMB                int
 	cpuRatio, ramRatio, diskRatio ratio
 	sets                          sets
+	reservedPages                 reservedPages
 }
 
 // A ratio is an allocation ratio: what an operator insists on, 0 for nothing, and what a
@@ -130,6 +131,8 @@ type written struct {
 	bridges, devices []string
 	specs, mdevTypes []string
 	specPlaces       []string // files and lines of specs
+	pages            []string // [DEFAULT] reserved_huge_pages
+	pagePlaces       []string // files and lines of pages
 	novaDriver       string   // [DEFAULT] compute_driver
 	resourceInterval int
 }

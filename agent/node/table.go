@@ -97,6 +97,9 @@ func (s *Settings) amounts() []config.Setting {
 			"Memory that is not for servers, in MB."),
 		config.NewSetting(g, "reserved_host_disk_mb", osloconfig.IntBetween(&r.reservedDiskMB, 0, math.MaxInt32),
 			"Disk space that is not for servers, in MB. Placement gets GB, rounded up."),
+		config.NewSetting(g, "reserved_huge_pages", osloconfig.Multi(&s.written.pages),
+			"Huge pages that are not for servers: node:0,size:2048,count:64, with a size in kB or such as 2MB or 1GB. May be "+
+				"given several times. Placement does not get huge pages yet."),
 	},
 		ratios("cpu", "Allocation ratio of virtual CPUs.", &r.cpuRatio),
 		ratios("ram", "Allocation ratio of memory.", &r.ramRatio),

@@ -107,6 +107,7 @@ type questions struct {
 	Placement [][]string       `json:"placement"`
 	Sets      []map[string]any `json:"sets"`
 	Mdevs     []mdevQuestion   `json:"mdevs"`
+	Pages     [][]string       `json:"pages"`
 }
 
 // An mdevQuestion is what [devices] and its groups say, and the cards of the machine: by
@@ -128,6 +129,7 @@ type answers struct {
 	Placement []map[string]providerOf     `json:"placement"`
 	Sets      [][]int                     `json:"sets"`
 	Mdevs     []map[string]map[string]int `json:"mdevs"`
+	Pages     []map[int]map[int64]int64   `json:"pages"`
 }
 
 type providerOf struct {
@@ -151,7 +153,7 @@ type providerAnswer struct {
 func TestParity(t *testing.T) {
 	queries := questions{
 		CPUs: parityCPUs, Specs: paritySpecs, Names: parityNames, Providers: parityProviders, Placement: parityPlacement,
-		Sets: paritySets, Mdevs: parityMdevs,
+		Sets: paritySets, Mdevs: parityMdevs, Pages: parityPages,
 	}
 	for _, d := range parityDevices {
 		queries.Devices = append(queries.Devices, map[string]any{
@@ -205,6 +207,15 @@ func TestParity(t *testing.T) {
 	t.Run("Mdevs", func(t *testing.T) {
 		for i, q := range parityMdevs {
 			same(t, fmt.Sprint(q), nova.Mdevs[i], mdevsHere(t, q))
+		}
+	})
+	t.Run("Pages", func(t *testing.T) {
+		for i, texts := range parityPages {
+			got, err := node.ReservedPages(texts)
+			if err != nil {
+				got = nil
+			}
+			same(t, strings.Join(texts, " "), nova.Pages[i], got)
 		}
 	})
 	t.Run("CPUTraits", func(t *testing.T) { compareTraits(t, nova.CPUTraits) })

@@ -2,7 +2,8 @@
 
 stdin: {"cpus": [text], "specs": [[text]], "devices": [device],
 "names": [text], "providers": [[text of a file]], "placement": [[text]],
-"sets": [options], "mdevs": [{"types", "groups", "cards"}]}; stdout: the same
+"sets": [options], "mdevs": [{"types", "groups", "cards"}],
+"pages": [[text]]}; stdout: the same
 keys with lists of answers, null where Nova refuses, and "cpu_traits".
 """
 import json
@@ -174,8 +175,19 @@ def mdevs(question):
                 CONF.clear_override(option, group='mdev_' + t)
 
 
+def pages(texts):
+    """Returns how many pages are reserved, by node and size in kB."""
+    CONF.reset()
+    CONF.clear()
+    CONF.set_override('reserved_huge_pages', texts)
+    found = hardware.numa_get_reserved_huge_pages()
+    return {node: {int(size): n for size, n in sizes.items()}
+            for node, sizes in found.items()}
+
+
 READ = {'cpus': cpus, 'specs': specs, 'names': names, 'providers': providers,
-        'placement': placement, 'sets': sets, 'mdevs': mdevs}
+        'placement': placement, 'sets': sets, 'mdevs': mdevs,
+        'pages': pages}
 out = {key: [refused(read)(q) for q in asked[key]]
        for key, read in READ.items()}
 out['cpu_traits'] = {
