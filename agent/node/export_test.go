@@ -54,8 +54,8 @@ func ParseCPUs(text string) (numbers []int, again string, err error) {
 	return set.sorted(), set.String(), err
 }
 
-// ReservedPages reads values of [DEFAULT] reserved_huge_pages: by node and size in kB, the number of
-// pages.
+// ReservedPages reads values of [DEFAULT] reserved_huge_pages: by node and size in kB, the number
+// of pages.
 func ReservedPages(texts []string) (map[int]map[int64]int64, error) {
 	var r reader
 	all := r.reservedPages(texts, nil)

@@ -9,6 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/berthcloud/berth/agent/node"
+	"github.com/berthcloud/berth/agent/settings"
+	"github.com/berthcloud/berth/osloconfig"
 )
 
 // FuzzCPUs reads any text as a set of CPUs. What it means is the same when it is written
@@ -31,8 +33,8 @@ func FuzzCPUs(f *testing.F) {
 	})
 }
 
-// FuzzReservedPages reads any text as huge pages that are reserved. What it means is the same when it
-// is written again.
+// FuzzReservedPages reads any text as huge pages that are reserved. What it means is the same when
+// it is written again.
 func FuzzReservedPages(f *testing.F) {
 	for _, texts := range parityPages {
 		if len(texts) > 0 {
@@ -51,6 +53,48 @@ func FuzzReservedPages(f *testing.F) {
 		got, againErr := node.ReservedPages(again)
 		if againErr != nil || len(again) != 1 && err == nil || !cmp.Equal(got, pages) {
 			t.Errorf("%q is %v, %v, and written again, %q, it is %v, %v", text, pages, err, again, got, againErr)
+		}
+	})
+}
+
+// FuzzTopology reads any text from the files of a machine of two nodes. There is an error, or every
+// CPU is in one node and in one core of it, and no memory is counted twice.
+func FuzzTopology(f *testing.F) {
+	f.Add("0-3", "0-1", "2,3", "Node 0 MemTotal: 4096 kB", "1", "10 20", "0-1", "0", "1")
+	f.Add("0", "0", "", "MemTotal: 0 kB", "0", "10", "", "-1", "-1")
+	s, _, err := node.Load(osloconfig.Sources{}, settings.Names{Host: "h", Canonical: "h"})
+	if err != nil {
+		f.Fatal(err)
+	}
+	m := &host{dir: f.TempDir(), disk: 200, arch: "x86_64"} // each time with other files
+	f.Fuzz(func(t *testing.T, online, first, second, memory, huge, distance, siblings, socket, near string) {
+		for path, text := range map[string]string{
+			"system/cpu/online": online, "system/node/node0/cpulist": first, "system/node/node1/cpulist": second,
+			"system/node/node0/meminfo": memory, "system/node/node1/meminfo": memory,
+			"system/node/node1/hugepages/hugepages-2kB/nr_hugepages": huge, "system/node/node1/distance": distance,
+			"system/cpu/cpu0/topology/thread_siblings_list": siblings, "system/cpu/cpu0/topology/physical_package_id": socket,
+		} {
+			m.write(t, "machine/sys/devices/"+path, text)
+		}
+		m.write(t, "machine/sys/bus/pci/devices/0000:01:00.0/numa_node", near)
+		top, err := s.Topology(m.machine())
+		oneLineEach(t, err)
+		cpus := map[int]bool{}
+		for _, n := range top.Nodes {
+			if !slices.Equal(slices.Sorted(slices.Values(slices.Concat(n.Cores...))), n.CPUs) {
+				t.Errorf("node %d has the CPUs %v and the cores %v", n.ID, n.CPUs, n.Cores)
+			}
+			for _, cpu := range n.CPUs {
+				if cpus[cpu] {
+					t.Errorf("CPU %d is in two nodes", cpu)
+				}
+				cpus[cpu] = true
+			}
+			for _, p := range n.Pages {
+				if p.Total < 0 || p.Total*p.SizeKB/1024 > n.MemoryMB {
+					t.Errorf("node %d of %d MiB has %d pages of %d kB", n.ID, n.MemoryMB, p.Total, p.SizeKB)
+				}
+			}
 		}
 	})
 }

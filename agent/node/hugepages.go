@@ -12,8 +12,8 @@ import (
 // reservedPages are pages that are not for servers, by the node and the size in kB.
 type reservedPages map[int]map[int64]int64
 
-// reservedPages reads the values of [DEFAULT] reserved_huge_pages by Nova's rules. The places are the
-// files and lines of the values, if they are known.
+// reservedPages reads the values of [DEFAULT] reserved_huge_pages by Nova's rules. The places are
+// the files and lines of the values, if they are known.
 func (r *reader) reservedPages(texts, places []string) reservedPages {
 	all := reservedPages{}
 	for i, text := range texts {

@@ -26,6 +26,9 @@ type Machine struct {
 	// Arch is the processor's architecture as Linux calls it; that of this process when
 	// empty.
 	Arch string
+	// PageKB is the size in kB of a page of memory that is not a huge one; that of this machine when
+	// 0.
+	PageKB int64
 }
 
 // path is where a file of the kernel's is.
