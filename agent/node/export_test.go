@@ -27,13 +27,16 @@ func Documented() []config.Setting {
 // CPUTraits are cpuTraits, for tests.
 var CPUTraits = cpuTraits
 
-// CPUModels are the CPU flags and models of the table, and KernelNamesOf the features that are
-// traits.
+// CPUModels are the CPU flags and models of the table; KernelNamesOf and LibvirtNamesOf change the
+// names of features that are traits.
 func CPUModels() (flags []string, models map[string][]string) {
 	return libvirtCPUs().flags, libvirtCPUs().models
 }
 
-var KernelNamesOf = kernelNamesOf
+var (
+	KernelNamesOf  = kernelNamesOf
+	LibvirtNamesOf = libvirtNamesOf
+)
 
 // CPUFeatures returns what servers' CPUs can do on a machine for x86 that can do what the words
 // say.

@@ -108,6 +108,9 @@ type questions struct {
 	Sets      []map[string]any `json:"sets"`
 	Mdevs     []mdevQuestion   `json:"mdevs"`
 	Pages     [][]string       `json:"pages"`
+	Models    []modelQuestion  `json:"models"`
+	// Features of models, by libvirt's names.
+	CPUTable map[string][]string `json:"cpu_table"`
 }
 
 // An mdevQuestion is what [devices] and its groups say, and the cards of the machine: by
@@ -116,6 +119,16 @@ type mdevQuestion struct {
 	Types  []string                     `json:"types"`
 	Groups map[string]map[string]any    `json:"groups"`
 	Cards  map[string]map[string][2]int `json:"cards"`
+}
+
+// A modelQuestion is what [libvirt] says of the CPUs of servers, and what those of the host can do,
+// by libvirt's names.
+type modelQuestion struct {
+	Mode   string   `json:"mode"`
+	Models []string `json:"models"`
+	Flags  []string `json:"flags"`
+	Skip   bool     `json:"skip"`
+	Host   []string `json:"host"`
 }
 
 // The answers; nil where Nova refuses.
@@ -130,6 +143,7 @@ type answers struct {
 	Sets      [][]int                     `json:"sets"`
 	Mdevs     []map[string]map[string]int `json:"mdevs"`
 	Pages     []map[int]map[int64]int64   `json:"pages"`
+	Models    [][]string                  `json:"models"`
 }
 
 type providerOf struct {
@@ -153,7 +167,12 @@ type providerAnswer struct {
 func TestParity(t *testing.T) {
 	queries := questions{
 		CPUs: parityCPUs, Specs: paritySpecs, Names: parityNames, Providers: parityProviders, Placement: parityPlacement,
-		Sets: paritySets, Mdevs: parityMdevs, Pages: parityPages,
+		Sets: paritySets, Mdevs: parityMdevs, Pages: parityPages, Models: parityModels,
+		CPUTable: map[string][]string{},
+	}
+	_, models := node.CPUModels()
+	for name, features := range models {
+		queries.CPUTable[name] = append([]string{}, node.LibvirtNamesOf(features)...)
 	}
 	for _, d := range parityDevices {
 		queries.Devices = append(queries.Devices, map[string]any{
@@ -216,6 +235,11 @@ func TestParity(t *testing.T) {
 				got = nil
 			}
 			same(t, strings.Join(texts, " "), nova.Pages[i], got)
+		}
+	})
+	t.Run("Models", func(t *testing.T) {
+		for i, q := range parityModels {
+			same(t, fmt.Sprint(q), nova.Models[i], modelsHere(t, q))
 		}
 	})
 	t.Run("CPUTraits", func(t *testing.T) { compareTraits(t, nova.CPUTraits) })

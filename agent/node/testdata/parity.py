@@ -3,7 +3,8 @@
 stdin: {"cpus": [text], "specs": [[text]], "devices": [device],
 "names": [text], "providers": [[text of a file]], "placement": [[text]],
 "sets": [options], "mdevs": [{"types", "groups", "cards"}],
-"pages": [[text]]}; stdout: the same
+"pages": [[text]], "models": [{"mode", "models", "flags", "skip", "host"}],
+"cpu_table": {model: [feature]}}; stdout: the same
 keys with lists of answers, null where Nova refuses, and "cpu_traits".
 """
 import json
@@ -22,6 +23,7 @@ from nova.pci import devspec
 from nova.pci import utils
 from nova.pci import whitelist
 from nova.virt import hardware
+from nova.virt.libvirt import config as vconfig
 from nova.virt.libvirt import driver
 from nova.virt.libvirt import utils as libvirt_utils
 
@@ -185,9 +187,61 @@ def pages(texts):
             for node, sizes in found.items()}
 
 
+class Models(driver.LibvirtDriver):
+    """Knows CPU models, and nothing else of a driver.
+
+    What libvirt does is done here: models have the features of the table, and
+    a host takes what it has.
+    """
+
+    def __init__(self, host):
+        self.features = set(host)
+        self.cpu_models_mapping = {}
+        caps = vconfig.LibvirtConfigCaps()
+        caps.host = vconfig.LibvirtConfigCapsHost()
+        caps.host.cpu = vconfig.LibvirtConfigCPU()
+        caps.host.cpu.arch = 'x86_64'
+        for name in host:
+            caps.host.cpu.add_feature(vconfig.LibvirtConfigCPUFeature(name))
+        self._host = mock.Mock()
+        self._host.get_capabilities.return_value = caps
+        self._host.get_cpu_model_names.return_value = list(asked['cpu_table'])
+
+    def _get_cpu_info(self):
+        return {'arch': 'x86_64'}
+
+    def _compare_cpu(self, guest, host, instance):
+        wanted = set(asked['cpu_table'][guest.model])
+        for f in guest.features:
+            (wanted.discard if f.policy == 'disable' else wanted.add)(f.name)
+        if wanted - self.features:
+            raise exception.InvalidCPUInfo(reason='it lacks some')
+
+    def _get_guest_baseline_cpu_features(self, xml):
+        model = re.search('<model>(.*)</model>', xml).group(1)
+        return '<cpu>%s</cpu>' % ''.join(
+            "<feature name='%s'/>" % f for f in asked['cpu_table'][model])
+
+
+def models(question):
+    """Returns the traits of a host's CPUs."""
+    CONF.reset()
+    CONF.clear()
+    for option, name in [('cpu_mode', 'mode'), ('cpu_models', 'models'),
+                         ('cpu_model_extra_flags', 'flags')]:
+        if question[name]:
+            CONF.set_override(option, question[name], group='libvirt')
+    CONF.set_override('skip_cpu_compare_at_startup', question['skip'],
+                      group='workarounds')
+    host = Models(question['host'])
+    host._check_cpu_compatibility()
+    return sorted(t for t, has in host._get_cpu_feature_traits().items()
+                  if has)
+
+
 READ = {'cpus': cpus, 'specs': specs, 'names': names, 'providers': providers,
         'placement': placement, 'sets': sets, 'mdevs': mdevs,
-        'pages': pages}
+        'pages': pages, 'models': models}
 out = {key: [refused(read)(q) for q in asked[key]]
        for key, read in READ.items()}
 out['cpu_traits'] = {
