@@ -10,7 +10,6 @@ import (
 	"github.com/berthcloud/berth/config"
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/placementapi"
-	"github.com/berthcloud/berth/internal/gcpolicy"
 	"github.com/berthcloud/berth/logging"
 	"github.com/berthcloud/berth/microversion"
 	"github.com/berthcloud/berth/ops/exporter"
@@ -52,7 +51,6 @@ func StartPlacement(
 	if err := s.read(ctx, opts, metrics); err != nil {
 		return s, err
 	}
-	s.ends = append(s.ends, gcpolicy.Start(p.Getenv))
 	s.wire(metrics)
 	return s, nil
 }

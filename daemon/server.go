@@ -31,6 +31,7 @@ import (
 	"github.com/berthcloud/berth/client"
 	"github.com/berthcloud/berth/config"
 	"github.com/berthcloud/berth/httpapi"
+	"github.com/berthcloud/berth/internal/gcpolicy"
 	"github.com/berthcloud/berth/network"
 	"github.com/berthcloud/berth/sqlstore"
 	"github.com/berthcloud/berth/tracing"
@@ -263,6 +264,7 @@ func serve[C serviceSettings](
 	if err != nil {
 		return err
 	}
+	defer gcpolicy.Start(p.Getenv)()
 	s.rereads(source{func() (serviceSettings, []string, error) { return read() }, output})
 	return s.Run(ctx)
 }

@@ -41,6 +41,7 @@ import (
 	"github.com/berthcloud/berth/httpapi/imageapi"
 	"github.com/berthcloud/berth/identity/hostkey"
 	"github.com/berthcloud/berth/identity/local"
+	"github.com/berthcloud/berth/internal/gcpolicy"
 	"github.com/berthcloud/berth/osloconfig"
 )
 
@@ -166,6 +167,7 @@ func serve(ctx context.Context, p daemon.Process, opts Options, then func(*cloud
 	if err := c.start(ctx); err != nil {
 		return err
 	}
+	defer gcpolicy.Start(p.Getenv)()
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	served := make(chan error, 1)

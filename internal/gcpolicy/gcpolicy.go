@@ -1,5 +1,5 @@
-// Package gcpolicy sets how much the heap of a service with a big snapshot in memory may grow
-// between two garbage collections, unless the operator has set GOGC or GOMEMLIMIT.
+// Package gcpolicy sets how much the heap of a service may grow between two garbage collections,
+// unless the operator has set GOGC or GOMEMLIMIT.
 package gcpolicy
 
 import (
@@ -9,26 +9,18 @@ import (
 	"runtime/metrics"
 )
 
-// The snapshot of a big cloud is live memory, and Go's collector by default lets a heap double
-// before a collection. Requests need much less.
+// Go's collector lets a heap double, whatever its size. A service with little live memory would run
+// it many times a second under load, and one with the snapshot of a big cloud would need twice that
+// memory.
 const (
 	spareHeap     = 128 << 20 // for requests between two collections
 	leastGCGrowth = 40        // but at least this percentage of a big heap
-	usualGCGrowth = 100       // and at most Go's own
-	// In a small cloud Go would run a collection every few hundred requests; this is the least
-	// garbage per collection.
-	smallHeap = 32 << 20
+	mostGCGrowth  = 400       // and at most this one of a small heap
 )
 
 // gcGrowth returns the percentage by which a heap with live bytes in use may grow.
 func gcGrowth(live uint64) int {
-	switch {
-	case live < smallHeap:
-		return int(usualGCGrowth * smallHeap / max(live, 1<<20))
-	case live <= spareHeap:
-		return usualGCGrowth
-	}
-	return max(leastGCGrowth, int(usualGCGrowth*spareHeap/live))
+	return int(min(max(100*spareHeap/max(live, 1), leastGCGrowth), mostGCGrowth))
 }
 
 // Start gives free memory back to the system, and from then on sets after each collection how
