@@ -42,7 +42,8 @@ func TestPlan(t *testing.T) {
 //	bridge NAME RATE                                             desired
 //	port ID BRIDGE egress=MIN..MAX ingress=MIN..MAX              desired; BRIDGE "-" for none
 //	switch BRIDGE [userspace] [silent] [flow=PORT:QUEUE] [meter=NUMBER:RATE:BURST]
-//	device NAME BRIDGE [type=] [port=] [mac=] [number=] [speed=] [error=] [qos=TYPE:RATE] [queue=NUMBER:OWNER:MIN:MAX] [class=NUMBER/MAC/LIMIT]
+//	device NAME BRIDGE [type=] [port=] [mac=] [number=] [speed=] [error=] [qos=TYPE:RATE]
+//	    [queue=NUMBER:OWNER:MIN:MAX] [class=NUMBER/MAC/LIMIT]
 //	strays NUMBER
 //
 // A qos whose type begins with "-" is not ours, nor is a queue of the owner "-".
