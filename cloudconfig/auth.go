@@ -10,7 +10,10 @@ import (
 )
 
 // scopeSettings are the settings of all types with Keystone.
-var scopeSettings = []string{"auth_url", "system_scope", "domain_id", "domain_name", "project_id", "project_name", "project_domain_id", "project_domain_name", "trust_id"}
+var scopeSettings = []string{
+	"auth_url", "system_scope", "domain_id", "domain_name", "project_id", "project_name", "project_domain_id",
+	"project_domain_name", "trust_id",
+}
 
 // genericSettings are those of the types that find the version of Keystone's API.
 var genericSettings = slices.Concat(scopeSettings, []string{"default_domain_id", "default_domain_name"})
@@ -19,18 +22,21 @@ var userSettings = []string{"user_id", "username", "user_domain_id", "user_domai
 
 // settingsOf are what the section auth may have, for each type.
 var settingsOf = map[string][]string{
-	Password:              slices.Concat(genericSettings, userSettings, []string{"password"}),
-	Token:                 slices.Concat(genericSettings, []string{"token"}),
-	V3Password:            slices.Concat(scopeSettings, userSettings, []string{"password"}),
-	V3Token:               slices.Concat(scopeSettings, []string{"token"}),
-	ApplicationCredential: slices.Concat(scopeSettings, userSettings, []string{"application_credential_id", "application_credential_name", "application_credential_secret"}),
-	None:                  {"endpoint"},
-	AdminToken:            {"endpoint", "token"},
-	HTTPBasic:             {"username", "password", "endpoint"},
+	Password:   slices.Concat(genericSettings, userSettings, []string{"password"}),
+	Token:      slices.Concat(genericSettings, []string{"token"}),
+	V3Password: slices.Concat(scopeSettings, userSettings, []string{"password"}),
+	V3Token:    slices.Concat(scopeSettings, []string{"token"}),
+	ApplicationCredential: slices.Concat(scopeSettings, userSettings,
+		[]string{"application_credential_id", "application_credential_name", "application_credential_secret"}),
+	None:       {"endpoint"},
+	AdminToken: {"endpoint", "token"},
+	HTTPBasic:  {"username", "password", "endpoint"},
 }
 
 // formerNames are older names of settings, where a type has them.
-var formerNames = map[string]string{"username": "user_name", "project_id": "tenant_id", "project_name": "tenant_name", "endpoint": "url"}
+var formerNames = map[string]string{
+	"username": "user_name", "project_id": "tenant_id", "project_name": "tenant_name", "endpoint": "url",
+}
 
 // formerName returns the older name of a setting, "" for none.
 func formerName(kind, setting string) string {
@@ -55,7 +61,8 @@ func (r *reader) login(config section, c *Cloud) error {
 	}
 	settings := settingsOf[kind]
 	if settings == nil {
-		return fmt.Errorf("auth_type %s is not what berth can do; it has %s", kind, strings.Join(slices.Sorted(maps.Keys(settingsOf)), ", "))
+		return fmt.Errorf("auth_type %s is not what berth can do; it has %s", kind,
+			strings.Join(slices.Sorted(maps.Keys(settingsOf)), ", "))
 	}
 	if v := config["service_provider"]; v != nil && v != "" {
 		return errors.New("service_provider: berth does not log in to a service provider by way of another Keystone")
@@ -79,12 +86,15 @@ func (r *reader) login(config section, c *Cloud) error {
 	c.Type = kind
 	c.Auth = Auth{
 		URL:    values["auth_url"],
-		UserID: values["user_id"], Username: values["username"], UserDomainID: values["user_domain_id"], UserDomainName: values["user_domain_name"],
-		Password: values["password"], Token: values["token"],
-		CredentialID: values["application_credential_id"], CredentialName: values["application_credential_name"], CredentialSecret: values["application_credential_secret"],
-		ProjectID: values["project_id"], ProjectName: values["project_name"],
+		UserID: values["user_id"], Username: values["username"], UserDomainID: values["user_domain_id"],
+		UserDomainName: values["user_domain_name"],
+		Password:       values["password"], Token: values["token"],
+		CredentialID: values["application_credential_id"], CredentialName: values["application_credential_name"],
+		CredentialSecret: values["application_credential_secret"],
+		ProjectID:        values["project_id"], ProjectName: values["project_name"],
 		ProjectDomainID: values["project_domain_id"], ProjectDomainName: values["project_domain_name"],
-		DomainID: values["domain_id"], DomainName: values["domain_name"], SystemScope: values["system_scope"], TrustID: values["trust_id"],
+		DomainID: values["domain_id"], DomainName: values["domain_name"], SystemScope: values["system_scope"],
+		TrustID:  values["trust_id"],
 		Endpoint: values["endpoint"],
 	}
 	for _, field := range []struct {
@@ -96,7 +106,8 @@ func (r *reader) login(config section, c *Cloud) error {
 		{&c.Auth.ProjectDomainID, "default_domain_id"},
 		{&c.Auth.ProjectDomainName, "default_domain_name"},
 	} {
-		if kind == Password || kind == Token && (field.into == &c.Auth.ProjectDomainID || field.into == &c.Auth.ProjectDomainName) {
+		if kind == Password ||
+			kind == Token && (field.into == &c.Auth.ProjectDomainID || field.into == &c.Auth.ProjectDomainName) {
 			*field.into = cmp.Or(*field.into, values[field.setting])
 		}
 	}
@@ -135,8 +146,9 @@ func authType(config section) (kind, version string, err error) {
 	return kind, version, nil
 }
 
-// choose returns the values of a type's settings: what is next to the section auth has precedence over what is in it. Anything else in there is an error,
-// as it is for the client: it may be what somebody meant to log in with.
+// choose returns the values of a type's settings: what is next to the section auth has precedence
+// over what is in it. Anything else in there is an error, as it is for the client: it may be what
+// somebody meant to log in with.
 func choose(kind string, settings []string, config, auth section) (map[string]string, error) {
 	values := map[string]string{}
 	for _, setting := range settings {
@@ -162,7 +174,10 @@ func choose(kind string, settings []string, config, auth section) (map[string]st
 	if more := slices.Sorted(maps.Keys(auth)); len(more) > 0 {
 		text := fmt.Sprintf("auth_type %s does not take %s", kind, strings.Join(more, ", "))
 		for _, hint := range []struct{ setting, kind string }{
-			{"application_credential_id", ApplicationCredential}, {"application_credential_name", ApplicationCredential}, {"token", Token}, {"password", Password},
+			{"application_credential_id", ApplicationCredential},
+			{"application_credential_name", ApplicationCredential},
+			{"token", Token},
+			{"password", Password},
 		} {
 			if slices.Contains(more, hint.setting) {
 				text += ", which are of the auth_type " + hint.kind
@@ -182,14 +197,30 @@ func (c *Cloud) check() error {
 		missing bool
 		text    string
 	}{
-		{[]string{Password, V3Password, HTTPBasic}, a.UserID == "" && a.Username == "", "there is neither a username nor a user_id"},
+		{
+			[]string{Password, V3Password, HTTPBasic},
+			a.UserID == "" && a.Username == "",
+			"there is neither a username nor a user_id",
+		},
 		{[]string{Password, V3Password, HTTPBasic}, a.Password == "", "there is no password"},
 		{[]string{Token, V3Token, AdminToken}, a.Token == "", "there is no token"},
 		{[]string{Password, V3Password, Token, V3Token, ApplicationCredential}, a.URL == "", "there is no auth_url"},
 		{[]string{ApplicationCredential}, a.CredentialSecret == "", "there is no application_credential_secret"},
-		{[]string{ApplicationCredential}, a.CredentialID == "" && a.CredentialName == "", "there is neither an application_credential_id nor an application_credential_name"},
-		{[]string{V3Password, ApplicationCredential}, a.Username != "" && a.UserDomainID == "" && a.UserDomainName == "", "the username has no domain: user_domain_id or user_domain_name is missing"},
-		{[]string{V3Password, V3Token, ApplicationCredential}, a.ProjectName != "" && a.ProjectDomainID == "" && a.ProjectDomainName == "", "the project_name has no domain: project_domain_id or project_domain_name is missing"},
+		{
+			[]string{ApplicationCredential},
+			a.CredentialID == "" && a.CredentialName == "",
+			"there is neither an application_credential_id nor an application_credential_name",
+		},
+		{
+			[]string{V3Password, ApplicationCredential},
+			a.Username != "" && a.UserDomainID == "" && a.UserDomainName == "",
+			"the username has no domain: user_domain_id or user_domain_name is missing",
+		},
+		{
+			[]string{V3Password, V3Token, ApplicationCredential},
+			a.ProjectName != "" && a.ProjectDomainID == "" && a.ProjectDomainName == "",
+			"the project_name has no domain: project_domain_id or project_domain_name is missing",
+		},
 	} {
 		if rule.missing && slices.Contains(rule.types, c.Type) {
 			return fmt.Errorf("auth_type %s: %s", c.Type, rule.text)

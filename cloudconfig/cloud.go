@@ -122,7 +122,8 @@ func (r *reader) clouds() (section, string, error) {
 		return nil, "", fmt.Errorf("%s: clouds is %s, and no mapping", path, describe(v))
 	}
 	if _, ok := clouds[r.ofVariables]; ok {
-		return nil, "", fmt.Errorf("%s: the name of the cloud %s is that of the cloud of the OS_* variables; rename it, or set OS_CLOUD_NAME to another one", path, r.ofVariables)
+		return nil, "", fmt.Errorf("%s: the name of the cloud %s is that of the cloud of the OS_* variables; rename it, "+
+			"or set OS_CLOUD_NAME to another one", path, r.ofVariables)
 	}
 	return clouds, path, nil
 }
@@ -148,9 +149,11 @@ func (r *reader) own(clouds section, path string) (own section, from string, err
 	v, ok := clouds[r.name]
 	switch {
 	case !ok && path == "":
-		return nil, "", fmt.Errorf("the cloud %s is not known: there is no clouds.yaml in %s", r.name, strings.Join(r.directories(), ", "))
+		return nil, "", fmt.Errorf("the cloud %s is not known: there is no clouds.yaml in %s", r.name,
+			strings.Join(r.directories(), ", "))
 	case !ok:
-		return nil, "", fmt.Errorf("%s: there is no cloud %s; it has %s", path, r.name, cmp.Or(strings.Join(slices.Sorted(maps.Keys(clouds)), ", "), "none"))
+		return nil, "", fmt.Errorf("%s: there is no cloud %s; it has %s", path, r.name,
+			cmp.Or(strings.Join(slices.Sorted(maps.Keys(clouds)), ", "), "none"))
 	}
 	from = path + ": the cloud " + r.name
 	own, ok = v.(section)
@@ -287,7 +290,8 @@ func (r *reader) cloud(config section) (*Cloud, error) {
 	if err := r.login(config, c); err != nil {
 		return nil, err
 	}
-	// The client expands braces in all that is not in auth, in credentials too before it moves them there.
+	// The client expands braces in all that is not in auth, in credentials too before it moves them
+	// there.
 	for _, key := range slices.Sorted(maps.Keys(config)) {
 		text, ok := config[key].(string)
 		if !ok || key == "password" {

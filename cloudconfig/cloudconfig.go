@@ -1,23 +1,29 @@
-// Package cloudconfig reads clouds.yaml and the OS_* variables by the rules of openstacksdk and of the openstack client, and says
-// how the client would log in. It sends nothing, and it is not for the settings of Berth's services, which package config reads.
+// Package cloudconfig reads clouds.yaml and the OS_* variables by the rules of openstacksdk and of
+// the openstack client, and says how the client would log in. It sends nothing, and it is not for
+// the settings of Berth's services, which package config reads.
 //
 //	clouds.yaml, secure.yaml ── files.go, yaml.go ──▶ sections ─┐
-//	clouds-public.yaml, vendors.yaml ── profile.go ─────────────┼─ cloud.go ── names.go ── auth.go, services.go ──▶ Cloud
-//	environment, command line ── variables.go ──────────────────┘                   │
-//	                                                                                └──▶ warnings (unused.go)
+//	clouds-public.yaml, vendors.yaml ── profile.go ─────────────┼─ cloud.go ── names.go
+//	environment, command line ── variables.go ──────────────────┘                 │
+//	                                       Cloud ◀── auth.go, services.go ────────┤
+//	                                       warnings ◀── unused.go ────────────────┘
 //
 // The less obvious rules:
 //
-//   - The first file of clouds.yaml, clouds.yml and clouds.json in the working directory, the user's and the system's counts, alone.
-//     secure.yaml is looked for in the same way, for itself, and replaces values of the cloud.
-//   - The variables that are options of the client's command line apply to a named cloud too. Of a project, a domain and a token,
-//     the section auth of the file has precedence over them; of everything else they have precedence.
-//   - Without the name of a cloud only these variables count. The cloud envvars is made of all of them.
-//   - A domain that is named nowhere is OS_DEFAULT_DOMAIN, or "default", when identity_api_version is 3, else none.
+//   - The first file of clouds.yaml, clouds.yml and clouds.json in the working directory, the
+//     user's and the system's counts, alone. secure.yaml is looked for in the same way, for itself,
+//     and replaces values of the cloud.
+//   - The variables that are options of the client's command line apply to a named cloud too. Of a
+//     project, a domain and a token, the section auth of the file has precedence over them; of
+//     everything else they have precedence.
+//   - Without the name of a cloud only these variables count. The cloud envvars is made of all of
+//     them.
+//   - A domain that is named nowhere is OS_DEFAULT_DOMAIN, or "default", when identity_api_version
+//     is 3, else none.
 //   - Values in YAML are those of YAML 1.1: yes is true, 0123 is 83, 1:30 is 90.
 //
-// What the client stops at, and what Berth does not have, is an error that says so; what has no effect is a warning. Neither
-// contains a value that may be a secret.
+// What the client stops at, and what Berth does not have, is an error that says so; what has no
+// effect is a warning. Neither contains a value that may be a secret.
 package cloudconfig
 
 import (
@@ -28,7 +34,8 @@ import (
 
 // Options say which cloud is meant, and where its files are.
 type Options struct {
-	// Cloud, Region and Interface are of the command line. Empty ones are taken from OS_CLOUD, OS_REGION_NAME and OS_INTERFACE.
+	// Cloud, Region and Interface are of the command line. Empty ones are taken from OS_CLOUD,
+	// OS_REGION_NAME and OS_INTERFACE.
 	Cloud, Region, Interface string
 	// Environ is the environment, as [os.Environ] returns it.
 	Environ []string
@@ -38,8 +45,8 @@ type Options struct {
 	Site string
 }
 
-// ErrUnnamed is the error of Read when neither a cloud is named nor a variable says where to log in. An error that wraps it names the clouds that
-// the files have.
+// ErrUnnamed is the error of Read when neither a cloud is named nor a variable says where to log
+// in. An error that wraps it names the clouds that the files have.
 var ErrUnnamed = errors.New("no cloud is named")
 
 // The values of Cloud.Type. The client's token_endpoint is AdminToken.

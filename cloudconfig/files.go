@@ -32,7 +32,8 @@ func (r *reader) directories() []string {
 	return append(dirs, r.site)
 }
 
-// load reads the first file of a name that can be read, of the one that a variable names, and the others. Its path is "" when there is none.
+// load reads the first file of a name that can be read, of the one that a variable names, and the
+// others. Its path is "" when there is none.
 func (r *reader) load(name, variable string) (path string, s section, err error) {
 	var paths []string
 	named := r.vars[variable]
@@ -85,7 +86,8 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// overlay returns a section in which the values of another one replace its own, in mappings within it too.
+// overlay returns a section in which the values of another one replace its own, in mappings within
+// it too.
 func overlay(old, more section, where string) (section, error) {
 	all := section{}
 	for key, value := range old {

@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// settle brings what was merged into one form: the current names of settings, without dashes, each where it belongs.
+// settle brings what was merged into one form: the current names of settings, without dashes, each
+// where it belongs.
 func settle(s section) (section, error) {
 	auth := s["auth"].(section) // update has seen to that
 	if v, ok := s["auth_token"]; ok {
@@ -54,7 +55,8 @@ func settle(s section) (section, error) {
 	return undash(s)
 }
 
-// settleProject moves what names projects, domains and the token to auth. There, and in each of the lists the last, has precedence.
+// settleProject moves what names projects, domains and the token to auth. There, and in each of the
+// lists the last, has precedence.
 func settleProject(s, auth section) error {
 	for key, names := range map[string][]string{
 		"domain_id":           {"domain_id", "domain-id"},
@@ -89,7 +91,8 @@ func settleProject(s, auth section) error {
 	return nil
 }
 
-// settleDomain has the domain of a cloud with a project be that of the user and of the project. Without a project it is what the token is for.
+// settleDomain has the domain of a cloud with a project be that of the user and of the project.
+// Without a project it is what the token is for.
 func settleDomain(s, auth section) {
 	_, id := auth["project_id"]
 	_, name := auth["project_name"]

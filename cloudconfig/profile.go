@@ -60,7 +60,8 @@ func (v vendor) section() section {
 	return s
 }
 
-// profile returns the profile that a cloud refers to: that of clouds-public.yaml, or else the vendor's. It is nil for none.
+// profile returns the profile that a cloud refers to: that of clouds-public.yaml, or else the
+// vendor's. It is nil for none.
 func (r *reader) profile(cloud section) (section, error) {
 	key := "profile"
 	v, ok := cloud[key]
@@ -98,7 +99,9 @@ func (r *reader) profile(cloud section) (section, error) {
 		remote = known.Remote
 	}
 	if u, err := url.Parse(remote); err == nil && u.Host != "" {
-		return nil, fmt.Errorf("the profile %s is fetched from a server, which berth does not do: write its auth_url and regions into clouds.yaml", name)
+		return nil, fmt.Errorf(
+			"the profile %s is fetched from a server, which berth does not do: write its auth_url and regions into clouds.yaml",
+			name)
 	}
 	r.warnOnce("the profile %s is not known: nothing is taken from it", name)
 	return nil, nil

@@ -74,7 +74,10 @@ func (c *Cloud) find(config section) (err error) {
 }
 
 func serviceOf(config section, prefix string, s Service) (Service, error) {
-	for key, into := range map[string]*string{"region_name": &s.Region, "service_type": &s.Type, "service_name": &s.Name, "endpoint": &s.Endpoint, "endpoint_override": &s.Endpoint} {
+	for key, into := range map[string]*string{
+		"region_name": &s.Region, "service_type": &s.Type, "service_name": &s.Name, "endpoint": &s.Endpoint,
+		"endpoint_override": &s.Endpoint,
+	} {
 		if prefix == "" && key != "region_name" {
 			continue
 		}

@@ -7,19 +7,26 @@ import (
 	"strings"
 )
 
-// known are the settings of openstacksdk and the client that are no credentials. Those of uploads, of addresses of servers, of logs and of caches concern nothing
-// that Berth does.
+// known are the settings of openstacksdk and the client that are no credentials. Those of uploads,
+// of addresses of servers, of logs and of caches concern nothing that Berth does.
 var known = []string{
-	"auth", "auth_type", "profile", "cloud", "regions", "region_name", "interface", "endpoint_type", "verify", "insecure", "cacert", "cert", "key",
-	"api_timeout", "timeout", "identity_api_version", "service_provider", "remote_project_id", "remote_project_name", "remote_project_domain_id",
+	"auth", "auth_type", "profile", "cloud", "regions", "region_name", "interface", "endpoint_type", "verify", "insecure",
+	"cacert", "cert", "key",
+	"api_timeout", "timeout", "identity_api_version", "service_provider", "remote_project_id", "remote_project_name",
+	"remote_project_domain_id",
 	"remote_project_domain_name", "auth_token", "user_name", "tenant_id", "tenant_name", "url",
-	"cache", "concurrency", "connect_retries", "status_code_retries", "default_network", "disable_vendor_agent", "external_network", "floating_ip_source",
-	"force_ipv4", "prefer_ipv6", "image_api_use_tasks", "image_format", "internal_network", "message", "metrics", "nat_destination", "nat_source", "networks",
-	"private", "rate_limit", "requires_floating_ip", "secgroup_source", "status", "vendor_hook", "log_file", "log_level", "logging", "debug", "verbose_level", "timing",
+	"cache", "concurrency", "connect_retries", "status_code_retries", "default_network", "disable_vendor_agent",
+	"external_network", "floating_ip_source",
+	"force_ipv4", "prefer_ipv6", "image_api_use_tasks", "image_format", "internal_network", "message", "metrics",
+	"nat_destination", "nat_source", "networks",
+	"private", "rate_limit", "requires_floating_ip", "secgroup_source", "status", "vendor_hook", "log_file", "log_level",
+	"logging", "debug", "verbose_level", "timing",
 }
 
 // ofService are settings that each service has.
-var ofService = regexp.MustCompile(`^(?:[a-z0-9_]+_(?:api_version|connect_retries|default_microversion|endpoint|endpoint_override|endpoint_type|interface|region_name|service_name|service_type|status_code_retries|rate_limit|concurrency|timeout|disabled_reason)|has_[a-z0-9_]+)$`)
+var ofService = regexp.MustCompile(`^(?:[a-z0-9_]+_(?:api_version|connect_retries|default_microversion|endpoint|` +
+	`endpoint_override|endpoint_type|interface|region_name|service_name|service_type|status_code_retries|rate_limit|` +
+	`concurrency|timeout|disabled_reason)|has_[a-z0-9_]+)$`)
 
 // ofVersions are variables that the client has an option for, of each service.
 var ofVersions = regexp.MustCompile(`^OS_[A-Z0-9_]+_API_VERSION$`)
@@ -48,7 +55,8 @@ func (r *reader) unused(own, region section, c *Cloud) {
 			switch {
 			case !strings.HasPrefix(name, "OS_"), ofTests(name), r.vars[name] == "":
 			case strings.Contains(name, "__"): // of the configuration of a service
-			case slices.Contains(selectors, name), slices.Contains(otherOptions, key) && key != "auth_type", key == "default_domain", ofVersions.MatchString(name):
+			case slices.Contains(selectors, name), slices.Contains(otherOptions, key) && key != "auth_type",
+				key == "default_domain", ofVersions.MatchString(name):
 			case option && key != "auth_type" && !takes(c.Type, credentials, key):
 				vain = append(vain, name)
 			case option && r.name != "":

@@ -5,20 +5,27 @@ import (
 	"strings"
 )
 
-// authOptions are the settings of the section auth of all authentication types, as far as they are options of the client's command line. Each is read from
-// the variable OS_ and its name in upper case.
+// authOptions are the settings of the section auth of all authentication types, as far as they are
+// options of the client's command line. Each is read from the variable OS_ and its name in upper
+// case.
 var authOptions = []string{
-	"access_key", "access_secret", "access_token", "access_token_endpoint", "access_token_type", "application_credential_id",
-	"application_credential_name", "application_credential_secret", "auth_methods", "auth_url", "client_id", "client_secret", "code", "consumer_key",
-	"consumer_secret", "default_domain_id", "default_domain_name", "discovery_endpoint", "domain_id", "domain_name", "endpoint", "identity_provider",
-	"identity_provider_url", "openid_scope", "passcode", "password", "project_domain_id", "project_domain_name", "project_id", "project_name",
-	"protocol", "redirect_uri", "service_provider_endpoint", "service_provider_entity_id", "system_scope", "token", "trust_id", "user_domain_id",
+	"access_key", "access_secret", "access_token", "access_token_endpoint", "access_token_type",
+	"application_credential_id",
+	"application_credential_name", "application_credential_secret", "auth_methods", "auth_url", "client_id",
+	"client_secret", "code", "consumer_key",
+	"consumer_secret", "default_domain_id", "default_domain_name", "discovery_endpoint", "domain_id", "domain_name",
+	"endpoint", "identity_provider",
+	"identity_provider_url", "openid_scope", "passcode", "password", "project_domain_id", "project_domain_name",
+	"project_id", "project_name",
+	"protocol", "redirect_uri", "service_provider_endpoint", "service_provider_entity_id", "system_scope", "token",
+	"trust_id", "user_domain_id",
 	"user_domain_name", "user_id", "username",
 }
 
 // otherOptions are those that are not of the section auth.
 var otherOptions = []string{
-	"auth_type", "region_name", "interface", "cacert", "cert", "key", "identity_api_version", "service_provider", "remote_project_name",
+	"auth_type", "region_name", "interface", "cacert", "cert", "key", "identity_api_version", "service_provider",
+	"remote_project_name",
 	"remote_project_id", "remote_project_domain_name", "remote_project_domain_id",
 }
 
@@ -74,7 +81,9 @@ func (r *reader) ofEnvironment() section {
 }
 
 // selectors are the variables that select a cloud and are no part of one.
-var selectors = []string{"OS_CLOUD", "OS_CLOUD_NAME", "OS_REGION_NAME", "OS_CLIENT_CONFIG_FILE", "OS_CLIENT_SECURE_FILE"}
+var selectors = []string{
+	"OS_CLOUD", "OS_CLOUD_NAME", "OS_REGION_NAME", "OS_CLIENT_CONFIG_FILE", "OS_CLIENT_SECURE_FILE",
+}
 
 // ofTests reports whether a variable is of the tests of OpenStack, which openstacksdk leaves out.
 func ofTests(name string) bool {

@@ -16,16 +16,19 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// A section is a mapping of a file. Its values are nil, bool, string, number, unusable, []any and section.
+// A section is a mapping of a file. Its values are nil, bool, string, number, unusable, []any and
+// section.
 type section = map[string]any
 
-// A number is a number in the form in which Python prints it, which is what the client sends when a number is given for a text.
+// A number is a number in the form in which Python prints it, which is what the client sends when a
+// number is given for a text.
 type number string
 
 // An unusable is a value of a type that no setting takes, such as a date. Its text names the type.
 type unusable string
 
-// parse reads a file. The name decides whether it is JSON or YAML. Errors name the line and quote nothing, since it may be a password.
+// parse reads a file. The name decides whether it is JSON or YAML. Errors name the line and quote
+// nothing, since it may be a password.
 func (r *reader) parse(path string, text []byte) (any, error) {
 	if strings.HasSuffix(path, "json") {
 		return parseJSON(text)
@@ -42,7 +45,9 @@ func (r *reader) parse(path string, text []byte) (any, error) {
 	} else if !errors.Is(err, io.EOF) {
 		return nil, unquote(err)
 	}
-	c := converter{values: map[*yaml.Node]any{}, warn: func(line int, text string) { r.warn("%s: line %d: %s", path, line, text) }}
+	c := converter{
+		values: map[*yaml.Node]any{}, warn: func(line int, text string) { r.warn("%s: line %d: %s", path, line, text) },
+	}
 	return c.value(&doc)
 }
 
@@ -209,8 +214,10 @@ var (
 	booleans = regexp.MustCompile(`^(?:(yes|Yes|YES|true|True|TRUE|on|On|ON)|no|No|NO|false|False|FALSE|off|Off|OFF)$`)
 	nulls    = regexp.MustCompile(`^(?:~|null|Null|NULL|)$`)
 	integers = regexp.MustCompile(`^[-+]?(?:0b[0-1_]+|0[0-7_]+|0|[1-9][0-9_]*(?::[0-5]?[0-9])*|0x[0-9a-fA-F_]+)$`)
-	decimals = regexp.MustCompile(`^(?:[-+]?[0-9][0-9_]*\.[0-9_]*(?:[eE][-+][0-9]+)?|\.[0-9][0-9_]*(?:[eE][-+][0-9]+)?|[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+\.[0-9_]*|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$`)
-	dates    = regexp.MustCompile(`^(?:\d{4}-\d\d-\d\d|\d{4}-\d\d?-\d\d?(?:[Tt]|[ \t]+)\d\d?:\d\d:\d\d(?:\.\d*)?(?:[ \t]*(?:Z|[-+]\d\d?(?::\d\d)?))?)$`)
+	decimals = regexp.MustCompile(`^(?:[-+]?[0-9][0-9_]*\.[0-9_]*(?:[eE][-+][0-9]+)?|\.[0-9][0-9_]*(?:[eE][-+][0-9]+)?|` +
+		`[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+\.[0-9_]*|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$`)
+	dates = regexp.MustCompile(`^(?:\d{4}-\d\d-\d\d|\d{4}-\d\d?-\d\d?(?:[Tt]|[ \t]+)\d\d?:\d\d:\d\d(?:\.\d*)?` +
+		`(?:[ \t]*(?:Z|[-+]\d\d?(?::\d\d)?))?)$`)
 )
 
 func scalar(n *yaml.Node) (any, error) {
