@@ -43,31 +43,38 @@ func TestCompletion(t *testing.T) {
 		offers    []string
 		directive string
 	}{
-		"db ":                                   {[]string{"check", "copy", "dump", "online-data-migrations", "restore", "sync", "uninstall", "version"}, noFiles},
-		"db s":                                  {[]string{"sync"}, noFiles},
-		"db version ":                           {nil, noFiles},
-		"placement ":                            {[]string{"check-auth", "serve"}, noFiles},
-		"records ":                              {[]string{"diff", "export", "import", "top", "tree"}, noFiles},
-		"heal ":                                 {nil, noFiles},
-		"capacity ":                             {[]string{"drain", "headroom"}, noFiles},
-		"help ":                                 {[]string{"agent", "audit", "capacity", "completion", "compute", "db", "doctor", "explain", "exporter", "heal", "help", "network", "placement", "records", "up", "upgrade-check", "version", "watch"}, noFiles},
-		"completion ":                           {[]string{"bash", "fish", "powershell", "zsh"}, noFiles},
-		"man ":                                  {nil, directories},
-		"version -f ":                           {formats, noFiles},
-		"version --format=":                     {formats, noFiles},
-		"db check -f ":                          {formats, noFiles},
-		"db online-data-migrations --format ":   {formats, noFiles},
-		"db copy -f ":                           {formats, noFiles},
-		"agent check -f ":                       {formats, noFiles},
-		"placement check-auth -f ":              {formats, noFiles},
-		"placement check-auth --token ":         {nil, noFiles},
-		"placement serve --config ":             {conf, extensions},
-		"network serve --config-file ":          {conf, extensions},
-		"compute serve --config-dir ":           {nil, directories},
-		"placement serve --listen ":             {nil, noFiles},
-		"agent --kind ":                         {[]string{"ovs", "sriov", "ovs,sriov"}, noFiles},
-		"agent --compute-config ":               {conf, extensions},
-		"upgrade-check --to ":                   {[]string{"2023.1", "2023.2", "2024.1", "2024.2", "2025.1", "2025.2", "2026.1", "2026.2"}, noFiles},
+		"db ": {
+			[]string{"check", "copy", "dump", "online-data-migrations", "restore", "sync", "uninstall", "version"}, noFiles,
+		},
+		"db s":        {[]string{"sync"}, noFiles},
+		"db version ": {nil, noFiles},
+		"placement ":  {[]string{"check-auth", "serve"}, noFiles},
+		"records ":    {[]string{"diff", "export", "import", "top", "tree"}, noFiles},
+		"heal ":       {nil, noFiles},
+		"capacity ":   {[]string{"drain", "headroom"}, noFiles},
+		"help ": {[]string{
+			"agent", "audit", "capacity", "completion", "compute", "db", "doctor", "explain", "exporter", "heal", "help",
+			"network", "placement", "records", "up", "upgrade-check", "version", "watch",
+		}, noFiles},
+		"completion ":                         {[]string{"bash", "fish", "powershell", "zsh"}, noFiles},
+		"man ":                                {nil, directories},
+		"version -f ":                         {formats, noFiles},
+		"version --format=":                   {formats, noFiles},
+		"db check -f ":                        {formats, noFiles},
+		"db online-data-migrations --format ": {formats, noFiles},
+		"db copy -f ":                         {formats, noFiles},
+		"agent check -f ":                     {formats, noFiles},
+		"placement check-auth -f ":            {formats, noFiles},
+		"placement check-auth --token ":       {nil, noFiles},
+		"placement serve --config ":           {conf, extensions},
+		"network serve --config-file ":        {conf, extensions},
+		"compute serve --config-dir ":         {nil, directories},
+		"placement serve --listen ":           {nil, noFiles},
+		"agent --kind ":                       {[]string{"ovs", "sriov", "ovs,sriov"}, noFiles},
+		"agent --compute-config ":             {conf, extensions},
+		"upgrade-check --to ": {
+			[]string{"2023.1", "2023.2", "2024.1", "2024.2", "2025.1", "2025.2", "2026.1", "2026.2"}, noFiles,
+		},
 		"up --driver ":                          {[]string{"fake", "netns"}, noFiles},
 		"up --data ":                            {nil, directories},
 		"db dump --output ":                     {nil, files},
@@ -98,7 +105,8 @@ func TestEveryFlagCompletes(t *testing.T) {
 			if _, ok := c.GetFlagCompletionFunc(f.Name); !ok && f.NoOptDefVal == "" {
 				t.Errorf("%s --%s completes nothing: a shell offers files", c.CommandPath(), f.Name)
 			}
-			if placeholder, _ := pflag.UnquoteUsage(f); flagValues[f.Name] == nil && slices.Contains([]string{"FILE", "DIR", "URL", "DRIVER"}, placeholder) {
+			if placeholder, _ := pflag.UnquoteUsage(f); flagValues[f.Name] == nil &&
+				slices.Contains([]string{"FILE", "DIR", "URL", "DRIVER"}, placeholder) {
 				t.Errorf("%s --%s takes a %s and has no line in flagValues", c.CommandPath(), f.Name, placeholder)
 			}
 		})
@@ -110,7 +118,8 @@ func TestEveryFlagCompletes(t *testing.T) {
 	}
 }
 
-// What a placement service has in its database completes too, also from a file with nothing else, in bounded time and without a word.
+// What a placement service has in its database completes too, also from a file with nothing else,
+// in bounded time and without a word.
 func TestCompleteNamesOfADatabase(t *testing.T) {
 	onDatabases(t, func(t *testing.T, newURL func(*testing.T) string) {
 		url := newURL(t)
@@ -155,7 +164,8 @@ func TestCompleteNamesOfADatabase(t *testing.T) {
 				}
 				code, stdout, stderr := berth(t, words...)
 				lines := strings.Split(strings.TrimSuffix(stdout, "\n"), "\n")
-				if last := len(lines) - 1; code != cli.ExitOK || !slices.Equal(lines[:last], tc.want) || lines[last] != ":4" || strings.Contains(stderr, "database") {
+				if last := len(lines) - 1; code != cli.ExitOK || !slices.Equal(lines[:last], tc.want) || lines[last] != ":4" ||
+					strings.Contains(stderr, "database") {
 					t.Errorf("berth %s completes to %q, want %q; %s", words, lines, tc.want, stderr)
 				}
 			}

@@ -72,8 +72,15 @@ func TestResultsAsJSON(t *testing.T) {
 		keys []string
 		each map[string][]string // the keys of the objects in a list
 	}{
-		"berth version":    {nil, cli.ExitOK, []string{"go", "os_traits", "placement_microversions", "platform", "revision", "version"}, nil},
-		"berth db version": {[]string{"--connection", good}, cli.ExitOK, []string{"berth_tables", "database", "release", "revision", "server", "standing", "target"}, nil},
+		"berth version": {
+			nil, cli.ExitOK, []string{"go", "os_traits", "placement_microversions", "platform", "revision", "version"}, nil,
+		},
+		"berth db version": {
+			[]string{"--connection", good},
+			cli.ExitOK,
+			[]string{"berth_tables", "database", "release", "revision", "server", "standing", "target"},
+			nil,
+		},
 		"berth db check": {
 			[]string{"--connection", broken},
 			cli.ExitFindings,
@@ -106,7 +113,13 @@ func TestResultsAsJSON(t *testing.T) {
 		},
 		"berth db uninstall": {[]string{"--connection", good, "--yes"}, cli.ExitOK, []string{"database", "dropped"}, nil},
 		"berth placement check-auth": {
-			[]string{"--config", settings(t, "[api]\nauth_strategy = keystone\n[keystone_authtoken]\nauth_url = http://127.0.0.1:1/v3\nauth_type = password\nusername = placement\npassword = s3cret\nproject_name = service\nuser_domain_name = Default\nproject_domain_name = Default")},
+			[]string{
+				"--config",
+				settings(t,
+					"[api]\nauth_strategy = keystone\n[keystone_authtoken]\nauth_url = http://127.0.0.1:1/v3\nauth_type = password\n"+
+						"username = placement\npassword = s3cret\nproject_name = service\nuser_domain_name = Default\n"+
+						"project_domain_name = Default"),
+			},
 			cli.ExitFindings,
 			[]string{"ok", "steps"},
 			map[string][]string{"steps": {"detail", "result", "step"}},
@@ -115,7 +128,8 @@ func TestResultsAsJSON(t *testing.T) {
 			[]string{"resources=VCPU:4,DISK_GB:1", "--from-file", sampleRecords(t, 2)},
 			cli.ExitFindings,
 			[]string{
-				"changes", "constraint", "dropped_by_root_required", "fit", "fitting_hosts", "groups", "hosts", "hosts_for_all_groups", "hosts_for_each_group", "near",
+				"changes", "constraint", "dropped_by_root_required", "fit", "fitting_hosts", "groups", "hosts",
+				"hosts_for_all_groups", "hosts_for_each_group", "near",
 				"not_taken", "providers", "summary",
 			},
 			map[string][]string{
@@ -137,7 +151,9 @@ func TestResultsAsJSON(t *testing.T) {
 			[]string{sampleRecords(t, 2), "--merge"},
 			cli.ExitFindings,
 			[]string{"applied", "conflicts", "creates", "others", "requests", "target"},
-			map[string][]string{"conflicts": {"name", "reason", "uuid", "what"}, "requests": {"body", "method", "microversion", "path", "service"}},
+			map[string][]string{
+				"conflicts": {"name", "reason", "uuid", "what"}, "requests": {"body", "method", "microversion", "path", "service"},
+			},
 		},
 		"berth audit": {
 			[]string{"--from-file", recordsFile(t, leaking())},
@@ -157,12 +173,19 @@ func TestResultsAsJSON(t *testing.T) {
 			[]string{"checks", "from", "source", "to"},
 			map[string][]string{"checks": {"check", "evidence", "means", "next", "release", "result", "service"}},
 		},
-		"berth heal": {[]string{"--from-file", recordsFile(t, leaking()), "--force"}, cli.ExitFindings, []string{"commands", "plan", "results"}, nil},
+		"berth heal": {
+			[]string{"--from-file", recordsFile(t, leaking()), "--force"},
+			cli.ExitFindings,
+			[]string{"commands", "plan", "results"},
+			nil,
+		},
 		"berth capacity headroom": {
 			[]string{"--from-file", capacityFile(t), "--query", "resources=VCPU:1"},
 			cli.ExitOK,
 			[]string{"exact", "hosts", "least", "most", "runs_out"},
-			map[string][]string{"hosts": {"least", "misses", "most", "name", "uuid"}, "runs_out": {"group", "hosts", "kind", "resource_class"}},
+			map[string][]string{
+				"hosts": {"least", "misses", "most", "name", "uuid"}, "runs_out": {"group", "hosts", "kind", "resource_class"},
+			},
 		},
 		"berth capacity drain": {
 			[]string{"--from-file", capacityFile(t), "cn1"},
@@ -171,14 +194,22 @@ func TestResultsAsJSON(t *testing.T) {
 			map[string][]string{"moves": {"allocations", "consumer_uuid", "mappings", "name", "to", "to_uuid"}},
 		},
 		"berth compute operations": {nil, cli.ExitOK, nil, map[string][]string{
-			"": {"awaits", "cause", "created_at", "direction", "id", "kind", "project_id", "server", "state", "step", "until", "worker"},
+			"": {
+				"awaits", "cause", "created_at", "direction", "id", "kind", "project_id", "server", "state", "step", "until",
+				"worker",
+			},
 		}},
 		"berth network changes": {nil, cli.ExitOK, nil, map[string][]string{
 			"": {"abandoned", "attempted_at", "created_at", "differences", "id", "instance", "kind", "port", "server", "state"},
 		}},
-		"berth agent check": {[]string{"--config", agent}, cli.ExitFindings, nil, map[string][]string{"": {"about", "level", "text"}}},
+		"berth agent check": {
+			[]string{"--config", agent}, cli.ExitFindings, nil, map[string][]string{"": {"about", "level", "text"}},
+		},
 		"berth agent key": {
-			[]string{"--config", settings(t, "[berth]\nhost_key_secret = 0123456789abcdef0123456789abcdef"), "cn1"}, cli.ExitOK, nil, map[string][]string{"": {"host", "key"}},
+			[]string{"--config", settings(t, "[berth]\nhost_key_secret = 0123456789abcdef0123456789abcdef"), "cn1"},
+			cli.ExitOK,
+			nil,
+			map[string][]string{"": {"host", "key"}},
 		},
 	}
 	document, err := os.ReadFile("../../docs/operations/README.md")
@@ -206,7 +237,8 @@ func TestResultsAsJSON(t *testing.T) {
 			if !ok {
 				variables = cloud
 			}
-			code, stdout, stderr := berthIn(t, "", variables, append(append(strings.Fields(path)[1:], tc.args...), "-f", "json")...)
+			code, stdout, stderr := berthIn(t, "", variables,
+				append(append(strings.Fields(path)[1:], tc.args...), "-f", "json")...)
 			var got any
 			if err := json.Unmarshal([]byte(stdout), &got); err != nil || code != tc.code {
 				t.Fatalf("it exits with %d, want %d, and prints %q: %v\n%s", code, tc.code, stdout, err, stderr)
@@ -233,7 +265,8 @@ func TestResultsAsJSON(t *testing.T) {
 					t.Errorf("docs/operations/README.md does not say what %q of %s is", key, path)
 				}
 			}
-			if code, _, stderr := berth(t, append(strings.Fields(path)[1:], "-f", "xml")...); code != cli.ExitUsage || !strings.Contains(stderr, `invalid argument "xml" for "-f, --format" flag`) {
+			if code, _, stderr := berth(t, append(strings.Fields(path)[1:], "-f", "xml")...); code != cli.ExitUsage ||
+				!strings.Contains(stderr, `invalid argument "xml" for "-f, --format" flag`) {
 				t.Errorf("with -f xml it exits with %d, want %d:\n%s", code, cli.ExitUsage, stderr)
 			}
 		})

@@ -47,9 +47,20 @@ var (
 		{"UpHostsNumber", "up --hosts many", cli.ExitUsage},
 		{"UpData", "up --data /dev/null/x", cli.ExitUsage},
 		{"UpAddress", "up --listen pony", cli.ExitUsage},
-		{"UpPort", "up --listen TAKEN --network-listen FREE --identity-listen FREE --image-listen FREE --compute-listen FREE", cli.ExitListen},
-		{"UpNetworkPort", "up --network-listen TAKEN --listen FREE --identity-listen FREE --image-listen FREE --compute-listen FREE", cli.ExitListen},
-		{"UpRemote", "up --listen 0.0.0.0:0 --network-listen FREE --identity-listen FREE --image-listen FREE --compute-listen FREE", cli.ExitUsage},
+		{
+			"UpPort", "up --listen TAKEN --network-listen FREE --identity-listen FREE --image-listen FREE --compute-listen FREE",
+			cli.ExitListen,
+		},
+		{
+			"UpNetworkPort",
+			"up --network-listen TAKEN --listen FREE --identity-listen FREE --image-listen FREE --compute-listen FREE",
+			cli.ExitListen,
+		},
+		{
+			"UpRemote",
+			"up --listen 0.0.0.0:0 --network-listen FREE --identity-listen FREE --image-listen FREE --compute-listen FREE",
+			cli.ExitUsage,
+		},
 		{"UpSwitch", "up --reset=perhaps", cli.ExitUsage},
 
 		{"CheckAuthNoSettings", "placement check-auth", cli.ExitUsage},
@@ -230,11 +241,15 @@ func mistakenFiles(t *testing.T) *strings.Replacer {
 	}
 	t.Cleanup(func() { taken.Close() })
 	names := []string{
-		"MALFORMED", file("malformed.conf", "s3cret\n[[[\n"), "DIRECTORY", dir, "TAKEN", taken.Addr().String(), "FREE", "127.0.0.1:0",
-		"MADE", restored(t, newDatabaseFile(t), nil), "BROKEN", restored(t, newDatabaseFile(t), brokenRows()), "NEW", newDatabaseFile(t),
-		"KEYSTONE", file("keystone.conf", "[keystone_authtoken]\nauth_url = http://127.0.0.1:1/v3\nauth_type = password\nusername = placement\npassword = s3cret\n"+
+		"MALFORMED", file("malformed.conf", "s3cret\n[[[\n"), "DIRECTORY", dir, "TAKEN", taken.Addr().String(), "FREE",
+		"127.0.0.1:0",
+		"MADE", restored(t, newDatabaseFile(t), nil), "BROKEN", restored(t, newDatabaseFile(t), brokenRows()),
+		"NEW", newDatabaseFile(t),
+		"KEYSTONE", file("keystone.conf", "[keystone_authtoken]\nauth_url = http://127.0.0.1:1/v3\nauth_type = password\n"+
+			"username = placement\npassword = s3cret\n"+
 			"project_name = service\nuser_domain_name = Default\nproject_domain_name = Default\n"),
-		"AGENTCA", agentFile(t, "[berth]", "network_urls = https://127.0.0.1:1", "network_ca_file = /nonexistent", "network_token = s3cret"), "AGENT", agentFile(t),
+		"AGENTCA", agentFile(t, "[berth]", "network_urls = https://127.0.0.1:1", "network_ca_file = /nonexistent",
+			"network_token = s3cret"), "AGENT", agentFile(t),
 	}
 	for service, text := range map[string][2]string{
 		"placement": {"[api]\nauth_strategy = noauth2\n", "[placement_database]\n"},
@@ -247,7 +262,8 @@ func mistakenFiles(t *testing.T) *strings.Replacer {
 			"DRIVER":      "connection = oracle://u:s3cret@127.0.0.1:1/x\n",
 			"NOWHERE":     "connection = sqlite:////nowhere/at/all.db\n",
 			"LOGFILE":     "connection = sqlite://\n[DEFAULT]\nlog_file = /dev/null/berth.log\n",
-			"POLICY":      "connection = sqlite://\n[oslo_policy]\npolicy_file = " + file("wrong-policy.yaml", "\"x\": [\n") + "\n",
+			"POLICY": "connection = sqlite://\n[oslo_policy]\npolicy_file = " + file("wrong-policy.yaml", "\"x\": [\n") +
+				"\n",
 		} {
 			names = append(names, strings.ToUpper(service)+"-"+kind, file(service+kind+".conf", text[0]+text[1]+more))
 		}

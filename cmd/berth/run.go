@@ -52,7 +52,9 @@ consumers use them) and finds the hosts where the next server can run.`,
 	}{
 		{"Services:", []*cobra.Command{newPlacement(env), newNetwork(env), newCompute(env), newAgent(env)}},
 		{"On any OpenStack cloud:", []*cobra.Command{
-			operators.NewDoctor(env), operators.NewExplain(env), operators.NewAudit(env), operators.NewHeal(env), operators.NewCapacity(env), operators.NewRecords(env), operators.NewWatch(env), operators.NewExporter(env), operators.NewUpgradeCheck(env),
+			operators.NewDoctor(env), operators.NewExplain(env), operators.NewAudit(env), operators.NewHeal(env),
+			operators.NewCapacity(env), operators.NewRecords(env), operators.NewWatch(env), operators.NewExporter(env),
+			operators.NewUpgradeCheck(env),
 		}},
 		{"Database of the placement service:", []*cobra.Command{database.New(env)}},
 		{"To try it:", []*cobra.Command{newUp(env)}},
