@@ -32,7 +32,6 @@ var unwrappedPackages = []string{
 	"client/clienttest",
 	"client/glanceclient",
 	"client/neutronclient",
-	"cmd/berth/internal/operators",
 	"config",
 	"conformance",
 	"conformance/agents",

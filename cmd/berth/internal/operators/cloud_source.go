@@ -75,7 +75,8 @@ func (s *cloudSource) flags(cmd *cobra.Command) {
 	})
 }
 
-// apiFlags adds the flags that select APIs. They have the names that they have in the openstack client.
+// apiFlags adds the flags that select APIs. They have the names that they have in the openstack
+// client.
 func (s *cloudSource) apiFlags(cmd *cobra.Command) {
 	s.iface.Known = []string{"public", "internal", "admin"}
 	cli.Group(cmd, cli.SourceFlags, func(f *pflag.FlagSet) {
@@ -98,11 +99,12 @@ var errNoSource = errors.New(`nothing says which cloud to read. One of these doe
   --connection URL      the URL of that database, or @FILE with it
   --from-file FILE      what berth records export has written`)
 
-// read reads parts of the records. Standard error has what was read, how long it took, and what is missing. The error has its
-// exit code.
+// read reads parts of the records. Standard error has what was read, how long it took, and what is
+// missing. The error has its exit code.
 func (s *cloudSource) read(ctx context.Context, env cli.Env, parts cloud.Parts) (*cloud.Cloud, error) {
 	if s.ways() > 1 {
-		return nil, cli.Fail(cli.ExitUsage, errors.New("records are read from one source: --os-cloud and its like, --config or --connection, and --from-file exclude each other"))
+		return nil, cli.Fail(cli.ExitUsage, errors.New("records are read from one source: --os-cloud and its like, "+
+			"--config or --connection, and --from-file exclude each other"))
 	}
 	return s.readGiven(ctx, env, parts)
 }
@@ -199,22 +201,26 @@ func (s *cloudSource) readAPIs(ctx context.Context, env cli.Env, parts cloud.Par
 	})
 }
 
-// survey measures how services are reached, and reads the records. A database is read in addition to the APIs where these are named too; a cloud that gives no token is a record of
-// that.
+// survey measures how services are reached, and reads the records. A database is read in addition
+// to the APIs where these are named too; a cloud that gives no token is a record of that.
 func (s *cloudSource) survey(ctx context.Context, env cli.Env) (*cloud.Cloud, error) {
 	api := s.namesAPI(env)
 	switch {
 	case s.file != "" && (api && s.ways() > 1 || s.db.Given()):
-		return nil, cli.Fail(cli.ExitUsage, errors.New("records are read from one source: --from-file and the others exclude each other"))
+		return nil, cli.Fail(cli.ExitUsage,
+			errors.New("records are read from one source: --from-file and the others exclude each other"))
 	case s.file != "", s.db.Given() && !api:
-		return s.readGiven(ctx, env, cloud.Parts{Try: cloud.PlacementPart | cloud.ConsumersPart | cloud.ComputePart | cloud.NetworkPart})
+		return s.readGiven(ctx, env,
+			cloud.Parts{Try: cloud.PlacementPart | cloud.ConsumersPart | cloud.ComputePart | cloud.NetworkPart})
 	}
 	start := time.Now()
 	client, err := s.connect(ctx, env)
 	if refused, ok := errors.AsType[*cloudapi.LoginError](err); ok && ctx.Err() == nil {
 		end := time.Now().UTC()
 		around := refused.Environment
-		return &cloud.Cloud{Source: cmp.Or(around.Login.Cloud, around.Login.URL), Begun: end, Ended: end, Environment: &around}, nil
+		return &cloud.Cloud{
+			Source: cmp.Or(around.Login.Cloud, around.Login.URL), Begun: end, Ended: end, Environment: &around,
+		}, nil
 	}
 	if err == nil {
 		p := cli.NewProgress(env)
@@ -224,7 +230,8 @@ func (s *cloudSource) survey(ctx context.Context, env cli.Env) (*cloud.Cloud, er
 			p.Show(func() string { return fmt.Sprintf("reading %s: %d of %d", what, done, total) })
 		})
 		if err == nil {
-			fmt.Fprintf(env.Stderr, "read %s from %s in %.1f s\n", cmp.Or(describeRecords(c), "nothing"), c.Source, time.Since(start).Seconds())
+			fmt.Fprintf(env.Stderr, "read %s from %s in %.1f s\n", cmp.Or(describeRecords(c), "nothing"), c.Source,
+				time.Since(start).Seconds())
 			return c, nil
 		}
 	}

@@ -32,7 +32,8 @@ type doctorOptions struct {
 	list     bool
 	policies []string
 	settings []string
-	// bundle is the path of the bundle to write, "" for none, and hideNames whether names are hashes in it.
+	// bundle is the path of the bundle to write, "" for none, and hideNames whether names are hashes
+	// in it.
 	bundle    string
 	hideNames bool
 	out       *cli.Output
@@ -87,11 +88,15 @@ Exit codes:
 	f.StringArrayVar(&x.ports, "port", nil, "`PORT`: port that the server was to have (name or UUID); may be repeated")
 	f.StringVar(&x.options.Host, "host", "", "`HOST`: host that checks of hosts are restricted to (name)")
 	f.StringSliceVar(&x.options.Checks, "check", nil, "`CHECK`: check to make, all if none is given; may be repeated")
-	f.StringArrayVar(&x.policies, "policy-file", nil, "`FILE`: policy file of a placement service to check; may be repeated")
-	f.StringArrayVar(&x.settings, "settings", nil, "`FILE`: settings file to check, of a service on the host of --host, or else on this machine; may be repeated")
+	f.StringArrayVar(&x.policies, "policy-file", nil,
+		"`FILE`: policy file of a placement service to check; may be repeated")
+	f.StringArrayVar(&x.settings, "settings", nil,
+		"`FILE`: settings file to check, of a service on the host of --host, or else on this machine; may be repeated")
 	f.BoolVar(&x.list, "list", false, "list the checks, and read no cloud")
-	f.StringVar(&x.bundle, "bundle", "", "`FILE`: archive for a bug report to write, a tar.gz with records and results and without secrets")
-	f.BoolVar(&x.hideNames, "hide-names", false, "write hashes instead of names of servers, ports, networks, projects and users in the bundle and the results")
+	f.StringVar(&x.bundle, "bundle", "",
+		"`FILE`: archive for a bug report to write, a tar.gz with records and results and without secrets")
+	f.BoolVar(&x.hideNames, "hide-names", false,
+		"write hashes instead of names of servers, ports, networks, projects and users in the bundle and the results")
 	_ = cmd.RegisterFlagCompletionFunc("check", cli.OneOf(doctorCheckNames()...)) // the flag exists: the line above
 	x.out = cli.AddOutput(cmd)
 	return cmd
@@ -187,10 +192,12 @@ func (x *doctorOptions) input(ctx context.Context) (in doctor.Input, err error) 
 
 // namesAPI reports whether the flags or the variables name a cloud with APIs.
 func (s *cloudSource) namesAPI(env cli.Env) bool {
-	return s.options.Cloud+s.options.Region+s.iface.Word+env.Getenv("OS_CLOUD")+env.Getenv("OS_AUTH_URL")+env.Getenv("OS_ENDPOINT") != ""
+	return s.options.Cloud+s.options.Region+s.iface.Word+env.Getenv("OS_CLOUD")+env.Getenv("OS_AUTH_URL")+
+		env.Getenv("OS_ENDPOINT") != ""
 }
 
-// database examines placement's database. What is wrong with it is part of the result; the error is about the settings.
+// database examines placement's database. What is wrong with it is part of the result; the error is
+// about the settings.
 func (x *doctorOptions) database(ctx context.Context) (*doctor.Database, error) {
 	d := &doctor.Database{Name: "of the settings"}
 	err := x.source.db.Work(ctx, x.env, dbtool.Look, func(db *database.DB) error {
@@ -219,7 +226,9 @@ func (x *doctorOptions) database(ctx context.Context) (*doctor.Database, error) 
 		}
 		findings, err := db.Check(ctx)
 		for _, f := range findings {
-			result := map[dbtool.Verdict]doctor.Status{dbtool.Success: doctor.OK, dbtool.Warning: doctor.Warning, dbtool.Failure: doctor.Failed}[f.Verdict]
+			result := map[dbtool.Verdict]doctor.Status{
+				dbtool.Success: doctor.OK, dbtool.Warning: doctor.Warning, dbtool.Failure: doctor.Failed,
+			}[f.Verdict]
 			d.Rows = append(d.Rows, doctor.RowCheck{Name: f.Check, Result: result, Details: f.Details})
 		}
 		return err
@@ -283,8 +292,8 @@ func readSettingsFile(path string) (doctor.SettingsFile, error) {
 	return doctor.ParseSettings(path, text, info.ModTime()), nil
 }
 
-// lookUp looks up what the records do not have of the server: its image, which is omitted where there is none, and ports that it
-// was to have.
+// lookUp looks up what the records do not have of the server: its image, which is omitted where
+// there is none, and ports that it was to have.
 func (x *doctorOptions) lookUp(ctx context.Context, c *cloud.Cloud) error {
 	if x.options.Server == "" || c.Compute == nil {
 		return nil
@@ -299,7 +308,9 @@ func (x *doctorOptions) lookUp(ctx context.Context, c *cloud.Cloud) error {
 	if err != nil {
 		return cli.Fail(cli.ExitFailure, err)
 	}
-	i := slices.IndexFunc(c.Compute.Servers, func(s cloud.Server) bool { return s.UUID == x.options.Server || s.Name == x.options.Server })
+	i := slices.IndexFunc(c.Compute.Servers, func(s cloud.Server) bool {
+		return s.UUID == x.options.Server || s.Name == x.options.Server
+	})
 	if i >= 0 && c.Compute.Servers[i].Image != "" {
 		if image, err := client.Image(ctx, c.Compute.Servers[i].Image); err == nil {
 			x.options.Image = &image
@@ -318,7 +329,8 @@ func (x *doctorOptions) lookUp(ctx context.Context, c *cloud.Cloud) error {
 // evidenceShown is how much of what was seen people are shown of a check.
 const evidenceShown = 5
 
-// doctorResult is the result as it is printed, for people with a line at its end when they have given the cloud by a flag.
+// doctorResult is the result as it is printed, for people with a line at its end when they have
+// given the cloud by a flag.
 func doctorResult(report doctor.Report, cloud string) cli.Result {
 	r := cli.Result{Columns: []string{"Check", "Result", "Evidence", "Impact", "Command"}, Value: report}
 	for _, c := range report.Results {
@@ -339,12 +351,14 @@ func doctorResult(report doctor.Report, cloud string) cli.Result {
 	return r
 }
 
-// doctorText is the result for people. Checks of a group that are unknown for the same reasons are one; without a token nothing is known, which is said
-// once.
+// doctorText is the result for people. Checks of a group that are unknown for the same reasons are
+// one; without a token nothing is known, which is said once.
 func doctorText(report doctor.Report) string {
 	var b strings.Builder
 	results := report.Results
-	outside := slices.ContainsFunc(results, func(c doctor.Result) bool { return c.Check == "login" && c.Result == doctor.Failed })
+	outside := slices.ContainsFunc(results, func(c doctor.Result) bool {
+		return c.Check == "login" && c.Result == doctor.Failed
+	})
 	unknown := report.Count(doctor.Unknown)
 	if outside {
 		results = slices.DeleteFunc(slices.Clone(results), func(c doctor.Result) bool { return c.Result == doctor.Unknown })
@@ -400,7 +414,8 @@ func doctorText(report doctor.Report) string {
 	if outside && unknown > 0 {
 		fmt.Fprintf(&b, "\nWithout a token nothing is read: %d checks are unknown.\n", unknown)
 	}
-	fmt.Fprintf(&b, "\n%d ok, %d warn, %d failed, %d unknown\n", report.Count(doctor.OK), report.Count(doctor.Warning), report.Count(doctor.Failed), unknown)
+	fmt.Fprintf(&b, "\n%d ok, %d warn, %d failed, %d unknown\n", report.Count(doctor.OK), report.Count(doctor.Warning),
+		report.Count(doctor.Failed), unknown)
 	return b.String()
 }
 

@@ -10,8 +10,8 @@ import (
 	"github.com/berthcloud/berth/cmd/berth/internal/cli"
 )
 
-// The command prints what Berth's placement service answers about Nova's query for a flavor, and that
-// upstream's has no answer. It reads nothing else of placement.
+// The command prints what Berth's placement service answers about Nova's query for a flavor, and
+// that upstream's has no answer. It reads nothing else of placement.
 func TestExplainOwn(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("../../../../ops/cloudapi/testdata/releases", "2025.1.json"))
 	if err != nil {

@@ -20,8 +20,9 @@ import (
 	"github.com/berthcloud/berth/cmd/berth/internal/cli"
 )
 
-// answers are what the services of a release answer, by path: made from the documents of the release,
-// as docs/operations/operators-tools.md has them. Servers have the fields of the newest microversion.
+// answers are what the services of a release answer, by path: made from the documents of the
+// release, as docs/operations/operators-tools.md has them. Servers have the fields of the newest
+// microversion.
 type answers struct {
 	Release, Version                   string
 	Placement, Compute, Network, Image map[string]any
@@ -56,15 +57,21 @@ func (a answers) serve(t *testing.T) []string {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v3/auth/tokens", func(w http.ResponseWriter, _ *http.Request) {
 		var catalog []string
-		for kind, path := range map[string]string{"placement": "/placement", "compute": "/compute/v2.1", "network": "/network", "image": "/image", "identity": "/v3"} {
-			catalog = append(catalog, fmt.Sprintf(`{"type": %q, "endpoints": [{"interface": "public", "region": "one", "region_id": "one", "url": %q}]}`, kind, s.URL+path))
+		for kind, path := range map[string]string{
+			"placement": "/placement", "compute": "/compute/v2.1", "network": "/network", "image": "/image", "identity": "/v3",
+		} {
+			catalog = append(catalog, fmt.Sprintf(
+				`{"type": %q, "endpoints": [{"interface": "public", "region": "one", "region_id": "one", "url": %q}]}`, kind,
+				s.URL+path))
 		}
 		w.Header().Set("X-Subject-Token", "token")
 		w.WriteHeader(http.StatusCreated)
-		fmt.Fprintf(w, `{"token": {"expires_at": "2099-01-01T00:00:00.000000Z", "project": {"id": "p"}, "roles": [{"name": "admin"}], "catalog": [%s]}}`, strings.Join(catalog, ","))
+		fmt.Fprintf(w, `{"token": {"expires_at": "2099-01-01T00:00:00.000000Z", "project": {"id": "p"}, `+
+			`"roles": [{"name": "admin"}], "catalog": [%s]}}`, strings.Join(catalog, ","))
 	})
 	mux.HandleFunc("GET /v3/role_assignments", func(w http.ResponseWriter, r *http.Request) {
-		fmt.Fprintf(w, `{"role_assignments": [{"role": {"name": "_member_"}, "user": {"id": %q, "name": "operator"}, "scope": {"project": {"id": "9c1d0a00000000000000000000000001"}}}]}`, r.URL.Query().Get("user.id"))
+		fmt.Fprintf(w, `{"role_assignments": [{"role": {"name": "_member_"}, "user": {"id": %q, "name": "operator"}, `+
+			`"scope": {"project": {"id": "9c1d0a00000000000000000000000001"}}}]}`, r.URL.Query().Get("user.id"))
 	})
 	mux.HandleFunc("/placement/", func(w http.ResponseWriter, r *http.Request) {
 		current := &a
@@ -95,7 +102,8 @@ func (a answers) serve(t *testing.T) []string {
 	s = httptest.NewServer(mux)
 	t.Cleanup(s.Close)
 	return []string{
-		"OS_AUTH_URL=" + s.URL + "/v3", "OS_USERNAME=admin", "OS_PASSWORD=secret", "OS_PROJECT_NAME=admin", "OS_USER_DOMAIN_ID=default",
+		"OS_AUTH_URL=" + s.URL + "/v3", "OS_USERNAME=admin", "OS_PASSWORD=secret", "OS_PROJECT_NAME=admin",
+		"OS_USER_DOMAIN_ID=default",
 		"OS_PROJECT_DOMAIN_ID=default", "OS_REGION_NAME=one", "OS_IDENTITY_API_VERSION=3",
 	}
 }
@@ -151,11 +159,11 @@ func (a answers) servers(t *testing.T, minor int) string {
 	return string(text)
 }
 
-// Every command works with the services of every release, and sends the query that Nova of the release
-// sends.
+// Every command works with the services of every release, and sends the query that Nova of the
+// release sends.
 func TestReleases(t *testing.T) {
-	// required are the traits that a server with a TPM, which chooses the size of its addresses, has in its
-	// query, beyond those of the oldest release.
+	// required are the traits that a server with a TPM, which chooses the size of its addresses, has
+	// in its query, beyond those of the oldest release.
 	required := []struct{ release, trait string }{
 		{"2024.1", "COMPUTE_ADDRESS_SPACE_EMULATED"},
 		{"2024.2", "COMPUTE_SECURITY_TPM_CRB"},
@@ -165,7 +173,8 @@ func TestReleases(t *testing.T) {
 	if err != nil || len(files) != 8 {
 		t.Fatalf("%d releases, %v", len(files), err)
 	}
-	conf := confFile(t, "[filter_scheduler]\npci_in_placement = true\n[pci]\nalias = {\"name\": \"nic\", \"vendor_id\": \"8086\", \"product_id\": \"10ca\"}\n")
+	conf := confFile(t, "[filter_scheduler]\npci_in_placement = true\n[pci]\n"+
+		"alias = {\"name\": \"nic\", \"vendor_id\": \"8086\", \"product_id\": \"10ca\"}\n")
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			text, err := os.ReadFile(file)
@@ -184,13 +193,17 @@ func TestReleases(t *testing.T) {
 				"explain --server": func() (int, string, string) {
 					return run(NewExplain, "--server", "web", "--nova-config", conf, "-f", "json")
 				},
-				"explain --flavor":  func() (int, string, string) { return run(NewExplain, "--flavor", "m1", "--nova-config", conf) },
-				"capacity headroom": func() (int, string, string) { return run(newCapacityHeadroom, "--flavor", "m1", "--nova-config", conf) },
-				"capacity drain":    func() (int, string, string) { return run(newCapacityDrain, "cn1", "--nova-config", conf) },
-				"audit":             func() (int, string, string) { return run(NewAudit, "--nova-config", conf, "--complete") },
-				"heal":              func() (int, string, string) { return run(NewHeal, "--nova-config", conf) },
-				"records tree":      func() (int, string, string) { return run(NewRecords, "tree", "cn1") },
-				"records top":       func() (int, string, string) { return run(NewRecords, "top", "--class", "VCPU") },
+				"explain --flavor": func() (int, string, string) {
+					return run(NewExplain, "--flavor", "m1", "--nova-config", conf)
+				},
+				"capacity headroom": func() (int, string, string) {
+					return run(newCapacityHeadroom, "--flavor", "m1", "--nova-config", conf)
+				},
+				"capacity drain": func() (int, string, string) { return run(newCapacityDrain, "cn1", "--nova-config", conf) },
+				"audit":          func() (int, string, string) { return run(NewAudit, "--nova-config", conf, "--complete") },
+				"heal":           func() (int, string, string) { return run(NewHeal, "--nova-config", conf) },
+				"records tree":   func() (int, string, string) { return run(NewRecords, "tree", "cn1") },
+				"records top":    func() (int, string, string) { return run(NewRecords, "top", "--class", "VCPU") },
 				"records export --all": func() (int, string, string) {
 					return run(NewRecords, "export", "--all", filepath.Join(t.TempDir(), "cloud.json"))
 				},
@@ -202,7 +215,8 @@ func TestReleases(t *testing.T) {
 			a.checkRecords(t)
 			a.checkWatch(t)
 			for _, r := range required {
-				_, out, notes := runWith(t, a.without(r.trait, "cn1", "cn2").serve(t), NewExplain, "--server", "web", "--nova-config", conf)
+				_, out, notes := runWith(t, a.without(r.trait, "cn1", "cn2").serve(t), NewExplain, "--server", "web",
+					"--nova-config", conf)
 				if got, want := strings.Contains(out, r.trait), a.Release >= r.release; got != want {
 					t.Errorf("explain requires %s: %v, want %v\n%s%s", r.trait, got, want, out, notes)
 				}
@@ -211,7 +225,8 @@ func TestReleases(t *testing.T) {
 			if got, want := strings.Contains(out, "owner-trait-missing"), a.Release >= "2026.2"; got != want {
 				t.Errorf("audit finds a host without OWNER_NOVA: %v, want %v\n%s%s", got, want, out, notes)
 			}
-			if _, out, _ = run(NewExplain, "--server", "web", "--nova-config", conf, "-f", "json"); !strings.Contains(out, "CUSTOM_PCI_8086_10CA") {
+			_, out, _ = run(NewExplain, "--server", "web", "--nova-config", conf, "-f", "json")
+			if !strings.Contains(out, "CUSTOM_PCI_8086_10CA") {
 				t.Errorf("explain does not request the device:\n%s", out)
 			}
 			_, out, _ = run(NewDoctor)
@@ -225,7 +240,9 @@ func TestReleases(t *testing.T) {
 }
 
 // runWith runs a command with an environment, and returns its exit code and what it printed.
-func runWith(t *testing.T, environ []string, command func(cli.Env) *cobra.Command, args ...string) (code int, out, notes string) {
+func runWith(
+	t *testing.T, environ []string, command func(cli.Env) *cobra.Command, args ...string,
+) (code int, out, notes string) {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
 	cmd := command(cli.Env{Stdin: strings.NewReader(""), Stdout: &stdout, Stderr: &stderr, Environ: environ})

@@ -18,7 +18,8 @@ import (
 	"github.com/berthcloud/berth/ops/lookup"
 )
 
-// serverFlags are the flags that describe servers to be created, as "openstack server create" has them.
+// serverFlags are the flags that describe servers to be created, as "openstack server create" has
+// them.
 type serverFlags struct {
 	lookup.Options
 	nova novaSettings
@@ -28,8 +29,10 @@ type serverFlags struct {
 func (s *serverFlags) flags(cmd *cobra.Command) {
 	cli.Group(cmd, cli.ServerFlags, func(f *pflag.FlagSet) {
 		f.StringVar(&s.Image, "image", "", "`IMAGE`: image of the server (name or ID)")
-		f.StringArrayVar(&s.Ports, "port", nil, "`PORT`: port of the server (name or ID), in addition to those that it has; may be repeated")
-		f.StringArrayVar(&s.Networks, "network", nil, "`NETWORK`: network of a new port of the server (name or ID); may be repeated")
+		f.StringArrayVar(&s.Ports, "port", nil,
+			"`PORT`: port of the server (name or ID), in addition to those that it has; may be repeated")
+		f.StringArrayVar(&s.Networks, "network", nil,
+			"`NETWORK`: network of a new port of the server (name or ID); may be repeated")
 		f.BoolVar(&s.FromVolume, "boot-from-volume", false, "the root disk of the server is a volume")
 		f.StringVar(&s.Zone, "availability-zone", "", "`ZONE`: availability zone of the server, or ZONE:HOST for one host")
 		f.StringVar(&s.Project, "project", "", "`ID`: project of the server (default that of the login)")
@@ -45,9 +48,12 @@ func (s *serverFlags) check(flavor bool) error {
 	return nil
 }
 
-// finder returns a finder in records of the source, with the flags of a command. It logs in when the records are not those of a file, or
-// when it needs to. end is called after the last look-up: it says on standard error what is not known.
-func (s *cloudSource) finder(ctx context.Context, env cli.Env, c *cloud.Cloud, flags serverFlags, needs bool) (f *lookup.Finder, end func(), err error) {
+// finder returns a finder in records of the source, with the flags of a command. It logs in when
+// the records are not those of a file, or when it needs to. end is called after the last look-up:
+// it says on standard error what is not known.
+func (s *cloudSource) finder(
+	ctx context.Context, env cli.Env, c *cloud.Cloud, flags serverFlags, needs bool,
+) (f *lookup.Finder, end func(), err error) {
 	p := cli.NewProgress(env)
 	f = &lookup.Finder{
 		Options: flags.Options, Cloud: c, Settings: flags.nova.Settings,
@@ -57,7 +63,8 @@ func (s *cloudSource) finder(ctx context.Context, env cli.Env, c *cloud.Cloud, f
 	}
 	if needs || flags.NeedsAPIs() || s.file == "" {
 		if f.Client, err = s.connect(ctx, env); err != nil {
-			return nil, nil, cli.Fail(cli.ExitUsage, fmt.Errorf("servers, flavors and images are looked up in the cloud's APIs: %w", err))
+			return nil, nil, cli.Fail(cli.ExitUsage,
+				fmt.Errorf("servers, flavors and images are looked up in the cloud's APIs: %w", err))
 		}
 		if source := f.Client.Source(); source != c.Source {
 			f.Note("servers, flavors, images, ports and networks are looked up in %s", source)
@@ -97,7 +104,8 @@ type novaSettings struct {
 
 func (n *novaSettings) flags(cmd *cobra.Command) {
 	cli.Group(cmd, cli.ServerFlags, func(f *pflag.FlagSet) {
-		f.StringVar(&n.file, "nova-config", "", "`FILE`: nova.conf with the request filters that apply (default Nova's defaults)")
+		f.StringVar(&n.file, "nova-config", "",
+			"`FILE`: nova.conf with the request filters that apply (default Nova's defaults)")
 	})
 }
 
@@ -128,7 +136,8 @@ func (n *novaSettings) note(env cli.Env) {
 		return
 	}
 	if n.file == "" {
-		fmt.Fprintf(env.Stderr, "note: Nova is taken to have the request filters of its default nova.conf; --nova-config FILE reads another\n")
+		fmt.Fprintf(env.Stderr,
+			"note: Nova is taken to have the request filters of its default nova.conf; --nova-config FILE reads another\n")
 		return
 	}
 	if len(n.assumed) > 0 {

@@ -111,7 +111,8 @@ func (x *upgradeOptions) run(ctx context.Context) error {
 		return err
 	}
 	if n := report.Count(upgrade.Required); n > 0 {
-		return cli.Fail(cli.ExitFindings, fmt.Errorf("before the upgrade to %s something has to be done: %s of %d", report.To, cli.Count(n, "check"), len(report.Results)))
+		return cli.Fail(cli.ExitFindings, fmt.Errorf("before the upgrade to %s something has to be done: %s of %d", report.To,
+			cli.Count(n, "check"), len(report.Results)))
 	}
 	return nil
 }
@@ -136,7 +137,8 @@ func (x *upgradeOptions) readSettings(in *upgrade.Input) error {
 	return nil
 }
 
-// read reads the records, and from APIs the flavors and the roles of users. What cannot be read of these is a note.
+// read reads the records, and from APIs the flavors and the roles of users. What cannot be read of
+// these is a note.
 func (x *upgradeOptions) read(ctx context.Context, in *upgrade.Input) (err error) {
 	if in.Cloud, err = x.source.survey(ctx, x.env); err != nil {
 		return err
@@ -239,7 +241,8 @@ func upgradeText(report upgrade.Report) string {
 		}
 	}
 	fmt.Fprintf(&b, "\n%d required, %d changes, %d ok, %d unknown\n",
-		report.Count(upgrade.Required), report.Count(upgrade.Changes), report.Count(upgrade.OK), report.Count(upgrade.Unknown))
+		report.Count(upgrade.Required), report.Count(upgrade.Changes), report.Count(upgrade.OK),
+		report.Count(upgrade.Unknown))
 	return b.String()
 }
 

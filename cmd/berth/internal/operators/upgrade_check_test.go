@@ -10,11 +10,13 @@ import (
 	"github.com/berthcloud/berth/ops/upgrade"
 )
 
-// The next release of each answer set changes what its documents say, for the server, the flavor and
-// the hosts that the set has.
+// The next release of each answer set changes what its documents say, for the server, the flavor
+// and the hosts that the set has.
 func TestUpgradeCheckOfReleases(t *testing.T) {
-	conf := confFile(t, "[filter_scheduler]\npci_in_placement = true\n[pci]\nalias = {\"name\": \"nic\", \"vendor_id\": \"8086\", \"product_id\": \"10ca\"}\n")
-	without := confFile(t, "[filter_scheduler]\npci_in_placement = true\n[pci]\nalias = {\"name\": \"nic\", \"vendor_id\": \"8086\", \"product_id\": \"ffff\"}\n")
+	conf := confFile(t, "[filter_scheduler]\npci_in_placement = true\n[pci]\n"+
+		"alias = {\"name\": \"nic\", \"vendor_id\": \"8086\", \"product_id\": \"10ca\"}\n")
+	without := confFile(t, "[filter_scheduler]\npci_in_placement = true\n[pci]\n"+
+		"alias = {\"name\": \"nic\", \"vendor_id\": \"8086\", \"product_id\": \"ffff\"}\n")
 	for _, c := range []struct {
 		from, to, conf, check string
 		want                  upgrade.Status // "" for a check that does not run
@@ -55,7 +57,8 @@ func TestUpgradeCheckOfReleases(t *testing.T) {
 			}
 		}
 		if got != c.want || code != c.code || report.From != c.from || report.To != c.to {
-			t.Errorf("from %s to %s (%s to %s): %s is %q with exit code %d, want %q and %d\n%s", c.from, c.to, report.From, report.To, c.check, got, code, c.want, c.code, notes)
+			t.Errorf("from %s to %s (%s to %s): %s is %q with exit code %d, want %q and %d\n%s", c.from, c.to, report.From,
+				report.To, c.check, got, code, c.want, c.code, notes)
 		}
 	}
 }
