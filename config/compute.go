@@ -77,8 +77,8 @@ type Quota struct {
 	ServerGroupMembers int
 }
 
-// Scheduler has the settings of the choice of a host: the groups [scheduler], [filter_scheduler] and
-// [workarounds].
+// Scheduler has the settings of the choice of a host: the groups [scheduler], [filter_scheduler]
+// and [workarounds].
 type Scheduler struct {
 	MaxAttempts         int // attempts, one host each, per server
 	MaxPlacementResults int

@@ -18,7 +18,8 @@ func (n *Peer) adapter(g string) []Setting {
 	return slices.Concat([]Setting{
 		NewSetting(g, "valid_interfaces", osloconfig.List(&n.ValidInterfaces),
 			"Endpoints of the service that will do, of those in Keystone's catalogue, best first."),
-		NewSetting(g, "endpoint_override", osloconfig.String(&n.EndpointOverride), "Address of the service, instead of the one in the catalogue."),
+		NewSetting(g, "endpoint_override", osloconfig.String(&n.EndpointOverride),
+			"Address of the service, instead of the one in the catalogue."),
 	}, n.session(g))
 }
 
@@ -28,11 +29,14 @@ func (c *Compute) glance() []Setting {
 	all := c.Glance.adapter(g)
 	for i := range all {
 		if all[i].Name.Option == "auth_type" {
-			all[i].Help = "Kind of the credentials, as in [neutron]. Empty: those of [neutron] are used, or else of [placement], and cafile of the same group when there is none here. Nova has no credentials here: it sends the caller's token."
+			all[i].Help = "Kind of the credentials, as in [neutron]. Empty: those of [neutron] are used, " +
+				"or else of [placement], and cafile of the same group when there is none here. Nova has no credentials here: " +
+				"it sends the caller's token."
 		}
 	}
 	return append(all,
-		NewSetting(g, "api_servers", osloconfig.List(&c.Nova.ImageServers), "Addresses of Glance, instead of endpoint_override; Berth uses the first one."),
+		NewSetting(g, "api_servers", osloconfig.List(&c.Nova.ImageServers),
+			"Addresses of Glance, instead of endpoint_override; Berth uses the first one."),
 	)
 }
 

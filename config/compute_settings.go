@@ -28,31 +28,47 @@ func (c *Compute) Settings() []Setting {
 func (n *Nova) settings() []Setting {
 	const g = groupDefault
 	return []Setting{
-		NewSetting(g, "osapi_compute_listen", osloconfig.String(&n.Listen).Check(checkListen), "Address of the API, unless [berth] listen names one. Nova's default is 0.0.0.0: all addresses."),
-		NewSetting(g, "osapi_compute_listen_port", osloconfig.IntBetween(&n.ListenPort, 0, 65535), "Port of the API, unless [berth] listen names one."),
+		NewSetting(g, "osapi_compute_listen", osloconfig.String(&n.Listen).Check(checkListen),
+			"Address of the API, unless [berth] listen names one. Nova's default is 0.0.0.0: all addresses."),
+		NewSetting(g, "osapi_compute_listen_port", osloconfig.IntBetween(&n.ListenPort, 0, 65535),
+			"Port of the API, unless [berth] listen names one."),
 		NewSetting(g, "enabled_ssl_apis", osloconfig.List(&n.SSLAPIs),
-			"With osapi_compute among them, the API is served with TLS by the files of [wsgi], unless [berth] tls_cert_file names one."),
+			"With osapi_compute among them, the API is served with TLS by the files of [wsgi], "+
+				"unless [berth] tls_cert_file names one."),
 		NewSetting(g, "my_ip", osloconfig.String(&n.MyIP), "Address of this host. Only good for $my_ip in other values."),
-		NewSetting(g, "service_down_time", osloconfig.IntBetween(&n.ServiceDownTime, 1, math.MaxInt32), "Seconds after its last report that a host counts as down."),
-		NewSetting(g, "rpc_response_timeout", osloconfig.IntBetween(&n.ResponseTimeout, 1, math.MaxInt32), "Seconds that a caller waits for a host that is to do something at once."),
+		NewSetting(g, "service_down_time", osloconfig.IntBetween(&n.ServiceDownTime, 1, math.MaxInt32),
+			"Seconds after its last report that a host counts as down."),
+		NewSetting(g, "rpc_response_timeout", osloconfig.IntBetween(&n.ResponseTimeout, 1, math.MaxInt32),
+			"Seconds that a caller waits for a host that is to do something at once."),
 		NewSetting(g, "instance_build_timeout", osloconfig.IntBetween(&n.BuildTimeout, 0, math.MaxInt32),
-			"Seconds after its creation at which a server that its host has not built goes to ERROR; 0: never while the host reports."),
-		NewSetting(g, "heal_instance_info_cache_interval", osloconfig.IntBetween(&n.HealInterval, math.MinInt32, math.MaxInt32),
-			"Seconds within which the ports of each server are compared with those of the network service, whose events may be lost; 0 and below: never. In Nova, a host compares one server in that time."),
-		NewSetting(g, "allow_resize_to_same_host", osloconfig.Bool(&n.ResizeSameHost), "Whether a server may stay on its host when it is resized."),
+			"Seconds after its creation at which a server that its host has not built goes to ERROR; 0: "+
+				"never while the host reports."),
+		NewSetting(g, "heal_instance_info_cache_interval",
+			osloconfig.IntBetween(&n.HealInterval, math.MinInt32, math.MaxInt32),
+			"Seconds within which the ports of each server are compared with those of the network service, "+
+				"whose events may be lost; 0 and below: never. In Nova, a host compares one server in that time."),
+		NewSetting(g, "allow_resize_to_same_host", osloconfig.Bool(&n.ResizeSameHost),
+			"Whether a server may stay on its host when it is resized."),
 		NewSetting(g, "resize_confirm_window", osloconfig.IntBetween(&n.ConfirmWindow, 0, math.MaxInt32),
 			"Seconds after which a resize or a cold migration is confirmed by itself; 0: never."),
-		NewSetting(g, "default_availability_zone", osloconfig.String(&n.DefaultZone), "Availability zone of hosts that are in no aggregate with one."),
+		NewSetting(g, "default_availability_zone", osloconfig.String(&n.DefaultZone),
+			"Availability zone of hosts that are in no aggregate with one."),
 		NewSetting(g, "instance_name_template", osloconfig.String(&n.NameTemplate).Check(checkNameTemplate),
-			"Template of the names of servers on their hosts: with a number, as by default, or with id, uuid, hostname, display_name, project_id and user_id, as in %(uuid)s."),
-		NewSetting(g, "osapi_compute_unique_server_name_scope", osloconfig.String(&n.UniqueNames).Check(optional(oneOf(UniqueInProject, UniqueEverywhere))),
+			"Template of the names of servers on their hosts: with a number, as by default, or with id, uuid, hostname, "+
+				"display_name, project_id and user_id, as in %(uuid)s."),
+		NewSetting(g, "osapi_compute_unique_server_name_scope",
+			osloconfig.String(&n.UniqueNames).Check(optional(oneOf(UniqueInProject, UniqueEverywhere))),
 			"Where a new server's hostname must be the only one of its kind: project, global, or nowhere when empty."),
 
 		authStrategy(&n.AuthStrategy),
-		NewSetting(groupAPI, "max_limit", osloconfig.IntBetween(&n.MaxLimit, 1, math.MaxInt), "Most objects in one answer.").FormerlyIn(groupDefault, "osapi_max_limit"),
-		NewSetting(groupWSGI, "ssl_cert_file", osloconfig.String(&n.CertFile), "PEM file with the certificate of the API, when enabled_ssl_apis has it.").formerlyDefault(),
-		NewSetting(groupWSGI, "ssl_key_file", osloconfig.String(&n.KeyFile), "PEM file with the private key of that certificate.").formerlyDefault(),
-		NewSetting(groupWSGI, "ssl_ca_file", osloconfig.String(&n.CAFile), "PEM file with the authorities of clients' certificates; clients then need one.").formerlyDefault(),
+		NewSetting(groupAPI, "max_limit", osloconfig.IntBetween(&n.MaxLimit, 1, math.MaxInt), "Most objects in one answer.").
+			FormerlyIn(groupDefault, "osapi_max_limit"),
+		NewSetting(groupWSGI, "ssl_cert_file", osloconfig.String(&n.CertFile),
+			"PEM file with the certificate of the API, when enabled_ssl_apis has it.").formerlyDefault(),
+		NewSetting(groupWSGI, "ssl_key_file", osloconfig.String(&n.KeyFile),
+			"PEM file with the private key of that certificate.").formerlyDefault(),
+		NewSetting(groupWSGI, "ssl_ca_file", osloconfig.String(&n.CAFile),
+			"PEM file with the authorities of clients' certificates; clients then need one.").formerlyDefault(),
 	}
 }
 
@@ -131,27 +147,41 @@ func (s *Scheduler) settings() []Setting {
 	anyLeast := math.Inf(-1)
 	on := func(name string, v *bool, help string) Setting { return NewSetting(g, name, osloconfig.Bool(v), help) }
 	return []Setting{
-		NewSetting(g, "max_attempts", osloconfig.IntBetween(&s.MaxAttempts, 1, math.MaxInt), "Hosts that are tried to build a server on."),
-		NewSetting(g, "max_placement_results", osloconfig.IntBetween(&s.MaxPlacementResults, 1, math.MaxInt), "Limit of the candidates requested from placement."),
-		on("query_placement_for_routed_network_aggregates", &s.RoutedNetworks, "Request hosts that the segments of the server's ports reach."),
-		on("limit_tenants_to_placement_aggregate", &s.LimitTenants, "Request hosts of the aggregates whose metadata name the project in filter_tenant_id, if there are some."),
-		on("placement_aggregate_required_for_tenants", &s.TenantsNeedAggregate, "With the setting above, refuse projects that no aggregate names."),
+		NewSetting(g, "max_attempts", osloconfig.IntBetween(&s.MaxAttempts, 1, math.MaxInt),
+			"Hosts that are tried to build a server on."),
+		NewSetting(g, "max_placement_results", osloconfig.IntBetween(&s.MaxPlacementResults, 1, math.MaxInt),
+			"Limit of the candidates requested from placement."),
+		on("query_placement_for_routed_network_aggregates", &s.RoutedNetworks,
+			"Request hosts that the segments of the server's ports reach."),
+		on("limit_tenants_to_placement_aggregate", &s.LimitTenants,
+			"Request hosts of the aggregates whose metadata name the project in filter_tenant_id, if there are some."),
+		on("placement_aggregate_required_for_tenants", &s.TenantsNeedAggregate,
+			"With the setting above, refuse projects that no aggregate names."),
 		on("query_placement_for_availability_zone", &s.Zones, "Request hosts of the server's availability zone."),
 		on("query_placement_for_image_type_support", &s.ImageTypes, "Request hosts that support the image's disk format."),
-		on("enable_isolated_aggregate_filtering", &s.IsolateAggregates, "Keep aggregates whose metadata require traits for servers that require them too."),
-		on("image_metadata_prefilter", &s.ImageMetadata, "Request hosts that have the devices that the image's properties name."),
+		on("enable_isolated_aggregate_filtering", &s.IsolateAggregates,
+			"Keep aggregates whose metadata require traits for servers that require them too."),
+		on("image_metadata_prefilter", &s.ImageMetadata,
+			"Request hosts that have the devices that the image's properties name."),
 
-		NewSetting(filters, "host_subset_size", osloconfig.IntBetween(&s.SubsetSize, 1, math.MaxInt), "Among how many of the best hosts one is drawn."),
-		NewSetting(filters, "shuffle_best_same_weighed_hosts", osloconfig.Bool(&s.ShuffleBest), "Draw among hosts that are equally good."),
+		NewSetting(filters, "host_subset_size", osloconfig.IntBetween(&s.SubsetSize, 1, math.MaxInt),
+			"Among how many of the best hosts one is drawn."),
+		NewSetting(filters, "shuffle_best_same_weighed_hosts", osloconfig.Bool(&s.ShuffleBest),
+			"Draw among hosts that are equally good."),
 		NewSetting(filters, "enabled_filters", osloconfig.List(&s.EnabledFilters),
 			"Nova: filters of hosts. Those that Berth has are always applied; others cause a warning."),
-		weight("ram_weight_multiplier", &w.RAM, anyLeast, "How much free memory counts; below 0, the fuller host is the better one, here and below."),
+		weight("ram_weight_multiplier", &w.RAM, anyLeast,
+			"How much free memory counts; below 0, the fuller host is the better one, here and below."),
 		weight("cpu_weight_multiplier", &w.CPU, anyLeast, "How much free virtual CPUs count."),
 		weight("disk_weight_multiplier", &w.Disk, anyLeast, "How much free disk space counts."),
-		weight("io_ops_weight_multiplier", &w.IOOps, anyLeast, "How much servers count that are being built or changed on the host."),
-		weight("build_failure_weight_multiplier", &w.BuildFailure, anyLeast, "How much it counts against a host that servers could not be built there."),
-		weight("soft_affinity_weight_multiplier", &w.SoftAffinity, 0, "How much it counts that others of a group with soft affinity are on the host."),
-		weight("soft_anti_affinity_weight_multiplier", &w.SoftAntiAffinity, 0, "How much it counts that they are not, with soft anti-affinity."),
+		weight("io_ops_weight_multiplier", &w.IOOps, anyLeast,
+			"How much servers count that are being built or changed on the host."),
+		weight("build_failure_weight_multiplier", &w.BuildFailure, anyLeast,
+			"How much it counts against a host that servers could not be built there."),
+		weight("soft_affinity_weight_multiplier", &w.SoftAffinity, 0,
+			"How much it counts that others of a group with soft affinity are on the host."),
+		weight("soft_anti_affinity_weight_multiplier", &w.SoftAntiAffinity, 0,
+			"How much it counts that they are not, with soft anti-affinity."),
 
 		NewSetting(groupWorkarounds, "disable_fallback_pcpu_query", osloconfig.Bool(&s.DisableFallbackPCPU),
 			"Do not query again for ordinary CPUs when no host has dedicated ones."),
@@ -176,7 +206,8 @@ func checkWeight(least float64) func(string) error {
 // requestFilters are Nova's request filters (nova.scheduler.request_filter) that nova.conf cannot
 // turn off.
 var requestFilters = []string{
-	"disabled_computes", "accelerators", "packed_virtqueue", "remote_managed_ports", "ephemeral_encryption", "virtio_sound", "tpm_secret_security",
+	"disabled_computes", "accelerators", "packed_virtqueue", "remote_managed_ports", "ephemeral_encryption",
+	"virtio_sound", "tpm_secret_security",
 }
 
 // settings returns the rows of [berth] of the compute service alone.
@@ -184,17 +215,24 @@ func (b *Boots) settings() []Setting {
 	const g = groupBerth
 	return []Setting{
 		NewSetting(g, "boot_in_guaranteed_networks", osloconfig.Bool(&b.AllowNetworkQoS),
-			"Let servers be made in networks that guarantee bandwidth. Nova wants a port to be made first, and refuses a network."),
+			"Let servers be made in networks that guarantee bandwidth. Nova wants a port to be made first, "+
+				"and refuses a network."),
 		NewSetting(g, "attach_guaranteed_ports", osloconfig.Bool(&b.AllowAttachQoS),
-			"Let servers that there are already get ports that guarantee bandwidth. Nova refused that before its release Victoria."),
+			"Let servers that there are already get ports that guarantee bandwidth. "+
+				"Nova refused that before its release Victoria."),
 		NewSetting(g, "owned_hosts_only", osloconfig.Bool(&b.OwnedHosts),
-			"Request hosts with the trait OWNER_NOVA, where several services keep their hosts in one placement. All hosts of the compute service must report it."),
+			"Request hosts with the trait OWNER_NOVA, where several services keep their hosts in one placement. "+
+				"All hosts of the compute service must report it."),
 		NewSetting(g, "request_filters_off", osloconfig.List(&b.FiltersOff).Check(each(oneOf(requestFilters...))),
 			"Parts of Nova's queries to placement that are left out: "+strings.Join(requestFilters, ", ")+"."),
 		NewSetting(g, "takeover_time", osloconfig.IntBetween(&b.TakeoverTime, 1, math.MaxInt32),
-			"Seconds after which another instance takes over the unfinished operations of an instance that has died. Must exceed the timeout of every other service, and be the same on all instances. An instance that restarts on the same database file, or on the same machine without a reboot, takes them over after 5."),
+			"Seconds after which another instance takes over the unfinished operations of an instance that has died. "+
+				"Must exceed the timeout of every other service, and be the same on all instances. An instance that restarts on "+
+				"the same database file, or on the same machine without a reboot, takes them over after 5."),
 		NewSetting(g, "history_days", osloconfig.IntBetween(&b.HistoryDays, 0, 36500),
-			"Days after which the records of what has ended are removed: actions of servers with their events, migrations, and what os-simple-tenant-usage counts of deleted servers. 0 keeps them for ever."),
-		NewSetting(g, "candidates_per_host", osloconfig.IntBetween(&b.CandidatesPerHost, 1, math.MaxInt), "Candidates of one host that are tried before the next one."),
+			"Days after which the records of what has ended are removed: actions of servers with their events, migrations, "+
+				"and what os-simple-tenant-usage counts of deleted servers. 0 keeps them for ever."),
+		NewSetting(g, "candidates_per_host", osloconfig.IntBetween(&b.CandidatesPerHost, 1, math.MaxInt),
+			"Candidates of one host that are tried before the next one."),
 	}
 }

@@ -132,7 +132,8 @@ func TestComputeFile(t *testing.T) {
 	if diff := cmp.Diff(novaSettings(paths), got); diff != "" {
 		t.Errorf("LoadCompute (-want +got):\n%s", diff)
 	}
-	if shown := fmt.Sprintf("%v %+v %#v", *got, *got, *got); strings.Contains(shown, "hunter") || strings.Contains(shown, "s%40crt") {
+	if shown := fmt.Sprintf("%v %+v %#v", *got, *got, *got); strings.Contains(shown, "hunter") ||
+		strings.Contains(shown, "s%40crt") {
 		t.Errorf("a secret shows when the settings are printed: %s", shown)
 	}
 }
@@ -151,9 +152,11 @@ func novaSettings(paths []string) *config.Compute {
 	want.Database.Connection = "mysql+pymysql://berth:s%40crt@controller/berth_compute"
 	want.Keystone.AuthType = "password"
 	want.Keystone.Auth = config.Auth{AuthURL: "http://controller:5000", Username: "nova", Password: "hunter4"}
-	want.Neutron.AuthType, want.Neutron.ValidInterfaces, want.Neutron.CAFile = "password", []string{"admin"}, "/etc/ssl/cloud.pem"
+	want.Neutron.AuthType, want.Neutron.ValidInterfaces = "password", []string{"admin"}
+	want.Neutron.CAFile = "/etc/ssl/cloud.pem"
 	want.Neutron.Auth = config.Auth{AuthURL: "http://controller:5000", Username: "neutron", Password: "hunter5"}
-	want.Placement.AuthSection, want.Placement.AuthType, want.Placement.RegionName = "nova_auth", "v3applicationcredential", "one"
+	want.Placement.AuthSection = "nova_auth"
+	want.Placement.AuthType, want.Placement.RegionName = "v3applicationcredential", "one"
 	want.Placement.Auth.ApplicationCredentialID = "id"
 	want.Quota.Instances, want.Quota.Cores, want.Quota.RAM = 7, -1, 1000
 	s := &want.Scheduler
@@ -161,16 +164,21 @@ func novaSettings(paths []string) *config.Compute {
 	s.RoutedNetworks, s.LimitTenants, s.TenantsNeedAggregate, s.Zones = true, true, true, false
 	s.ImageTypes, s.IsolateAggregates, s.ImageMetadata, s.DisableFallbackPCPU = true, true, true, true
 	s.EnabledFilters = []string{
-		"AvailabilityZoneFilter", "ComputeFilter", "ComputeCapabilitiesFilter", "ImagePropertiesFilter", "PciPassthroughFilter",
+		"AvailabilityZoneFilter", "ComputeFilter", "ComputeCapabilitiesFilter", "ImagePropertiesFilter",
+		"PciPassthroughFilter",
 	}
 	s.SubsetSize, s.ShuffleBest, s.Weights.RAM, s.Weights.SoftAffinity = 4, true, -2.5, 0
-	want.Boots = config.Boots{AllowNetworkQoS: true, OwnedHosts: true, CandidatesPerHost: 3, TakeoverTime: 65, HistoryDays: 90, FiltersOff: []string{"accelerators", "virtio_sound"}}
+	want.Boots = config.Boots{
+		AllowNetworkQoS: true, OwnedHosts: true, CandidatesPerHost: 3, TakeoverTime: 65, HistoryDays: 90,
+		FiltersOff: []string{"accelerators", "virtio_sound"},
+	}
 	want.Placement.Timeout = new(70)
 	want.Ignored = []string{
 		"[DEFAULT] default_schedule_zone", "[DEFAULT] enabled_apis", "[DEFAULT] initial_ram_allocation_ratio",
 		"[DEFAULT] resume_guests_state_on_host_boot", "[DEFAULT] transport_url", "[api] vendordata_jsonfile_path",
 		"[neutron] metadata_proxy_shared_secret", "[neutron] service_metadata_proxy",
-		"[glance] verify_glance_signatures", "[scheduler] discover_hosts_in_cells_interval", "[filter_scheduler] available_filters", "[api_database] connection",
+		"[glance] verify_glance_signatures", "[scheduler] discover_hosts_in_cells_interval",
+		"[filter_scheduler] available_filters", "[api_database] connection",
 	}
 	return want
 }
@@ -178,9 +186,11 @@ func novaSettings(paths []string) *config.Compute {
 func TestComputeAddressAndTLS(t *testing.T) {
 	const tls = "[wsgi]\nssl_cert_file = c\nssl_key_file = k\nssl_ca_file = a\n"
 	for text, want := range map[string][4]string{
-		"[DEFAULT]\nosapi_compute_listen = ::\nosapi_compute_listen_port = 9":                   {"[::]:9"},
-		"[DEFAULT]\nosapi_compute_listen = 10.0.0.1\n[berth]\nlisten = 127.0.0.1:1":             {"127.0.0.1:1"},
-		"[DEFAULT]\nenabled_ssl_apis = osapi_compute\n" + tls:                                   {"127.0.0.1:8774", "c", "k", "a"},
+		"[DEFAULT]\nosapi_compute_listen = ::\nosapi_compute_listen_port = 9":       {"[::]:9"},
+		"[DEFAULT]\nosapi_compute_listen = 10.0.0.1\n[berth]\nlisten = 127.0.0.1:1": {"127.0.0.1:1"},
+		"[DEFAULT]\nenabled_ssl_apis = osapi_compute\n" + tls: {
+			"127.0.0.1:8774", "c", "k", "a",
+		},
 		"[DEFAULT]\nenabled_ssl_apis = metadata\n" + tls:                                        {"127.0.0.1:8774"},
 		"[DEFAULT]\nenabled_ssl_apis = osapi_compute\n[berth]\ntls_cert_file=b\ntls_key_file=l": {"127.0.0.1:8774", "b", "l"},
 	} {
@@ -272,7 +282,8 @@ auth_typ = password
 		t.Errorf("errors (-want +got):\n%s", diff)
 	}
 	wantWarnings := []string{
-		paths[0] + ":6: there is no option [DEFAULT] maximum_instance_delete_attempt; did you mean maximum_instance_delete_attempts?",
+		paths[0] +
+			":6: there is no option [DEFAULT] maximum_instance_delete_attempt; did you mean maximum_instance_delete_attempts?",
 		paths[0] + ":22: there is no option [placement] auth_typ; did you mean auth_type?",
 	}
 	if diff := cmp.Diff(wantWarnings, warnings); diff != "" {
@@ -288,10 +299,14 @@ func TestCredentialsForGlance(t *testing.T) {
 		elsewhere = "[neutron]\nauth_section = more\n[more]\nauth_type = password\nusername = m\n"
 	)
 	for text, want := range map[string]config.Peer{
-		"":                        {},
-		own + neutron + placement: {AuthType: "password", Auth: config.Auth{Username: "g"}, Endpoint: "http://g", CAFile: "gca"},
-		neutron + placement:       {AuthType: "password", Auth: config.Auth{Username: "n"}, AuthSection: "neutron", CAFile: "nca"},
-		elsewhere:                 {AuthType: "password", Auth: config.Auth{Username: "m"}, AuthSection: "more"},
+		"": {},
+		own + neutron + placement: {
+			AuthType: "password", Auth: config.Auth{Username: "g"}, Endpoint: "http://g", CAFile: "gca",
+		},
+		neutron + placement: {
+			AuthType: "password", Auth: config.Auth{Username: "n"}, AuthSection: "neutron", CAFile: "nca",
+		},
+		elsewhere: {AuthType: "password", Auth: config.Auth{Username: "m"}, AuthSection: "more"},
 		placement + "[glance]\ncafile = gca\nendpoint_override = http://g\n": {
 			AuthType: "admin_token", Token: "t", AuthSection: "placement", CAFile: "gca", EndpointOverride: "http://g",
 		},
@@ -329,7 +344,8 @@ timeout = 4
 	if err != nil || len(warnings) > 0 {
 		t.Fatalf("LoadCompute = %v, warnings %q", err, warnings)
 	}
-	if got := [3]string{c.Neutron.Auth.Username, c.Placement.Auth.Username, c.Keystone.Auth.Username}; got != [3]string{"s", "k", "k"} {
+	got := [3]string{c.Neutron.Auth.Username, c.Placement.Auth.Username, c.Keystone.Auth.Username}
+	if got != [3]string{"s", "k", "k"} {
 		t.Errorf("users of [neutron], [placement] and [keystone_authtoken] are %q", got)
 	}
 	if diff := cmp.Diff([]string{"internal"}, c.Placement.Interfaces()); diff != "" {
@@ -340,10 +356,13 @@ timeout = 4
 	}
 }
 
-// Of a nova.conf only the settings of requests are read, whatever else is in it, and what it leaves to Nova's defaults is named.
+// Of a nova.conf only the settings of requests are read, whatever else is in it, and what it leaves
+// to Nova's defaults is named.
 func TestLoadRequests(t *testing.T) {
-	const text = "[DEFAULT]\nnonsense = 1\ndefault_schedule_zone = az1\n[database]\nconnection = mysql://secret\n[scheduler]\n" +
-		"limit_tenants_to_placement_aggregate = true\nmax_placement_results = 50\nquery_placement_for_availability_zone = $flag\nflag = off\n[berth]\nlisten = wrong\n"
+	const text = "[DEFAULT]\nnonsense = 1\ndefault_schedule_zone = az1\n[database]\nconnection = mysql://secret\n" +
+		"[scheduler]\n" +
+		"limit_tenants_to_placement_aggregate = true\nmax_placement_results = 50\n" +
+		"query_placement_for_availability_zone = $flag\nflag = off\n[berth]\nlisten = wrong\n"
 	path := filepath.Join(t.TempDir(), "nova.conf")
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
@@ -355,22 +374,27 @@ func TestLoadRequests(t *testing.T) {
 		t.Fatal(err)
 	}
 	s, assumed, err := config.LoadRequests(path)
-	if err != nil || !s.Scheduler.LimitTenants || s.Scheduler.Zones || s.Scheduler.MaxPlacementResults != 50 || s.Scheduler.ImageTypes || s.ScheduleZone != "az1" {
+	if err != nil || !s.Scheduler.LimitTenants || s.Scheduler.Zones || s.Scheduler.MaxPlacementResults != 50 ||
+		s.Scheduler.ImageTypes || s.ScheduleZone != "az1" {
 		t.Errorf("%+v, %v", s, err)
 	}
 	want := []string{
-		"[scheduler] query_placement_for_routed_network_aggregates = false", "[scheduler] placement_aggregate_required_for_tenants = false",
-		"[scheduler] query_placement_for_image_type_support = false", "[scheduler] enable_isolated_aggregate_filtering = false",
+		"[scheduler] query_placement_for_routed_network_aggregates = false",
+		"[scheduler] placement_aggregate_required_for_tenants = false",
+		"[scheduler] query_placement_for_image_type_support = false",
+		"[scheduler] enable_isolated_aggregate_filtering = false",
 		"[scheduler] image_metadata_prefilter = false", "[workarounds] disable_fallback_pcpu_query = false",
 		"[DEFAULT] default_availability_zone = nova", "[filter_scheduler] pci_in_placement = false",
 	}
 	if diff := cmp.Diff(want, assumed); diff != "" {
 		t.Errorf("assumed (-want +got):\n%s", diff)
 	}
-	if s, assumed, err = config.LoadRequests(); err != nil || !s.Scheduler.Zones || s.ScheduleZone != "" || len(assumed) != 12 {
+	if s, assumed, err = config.LoadRequests(); err != nil || !s.Scheduler.Zones || s.ScheduleZone != "" ||
+		len(assumed) != 12 {
 		t.Errorf("without a file %+v, %q, %v", s, assumed, err)
 	}
-	const devices = "[pci]\nalias = {\"name\": \"a\"}\nalias = {\"name\": \"b\"}\n[filter_scheduler]\npci_in_placement = true\nhost_subset_size = wrong\n"
+	const devices = "[pci]\nalias = {\"name\": \"a\"}\nalias = {\"name\": \"b\"}\n[filter_scheduler]\n" +
+		"pci_in_placement = true\nhost_subset_size = wrong\n"
 	if err := os.WriteFile(path, []byte(devices), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -4,10 +4,10 @@
 // package osloconfig.
 //
 // A service's settings are one struct ([Placement], [Network], [Compute]), whose fields are named
-// after the groups of the files. [Service] is the part that all have. Each group has a type with the
-// fields, a function with the defaults, and a method that returns its rows of the table of options:
-// name, field, help. The tables are the source of the documents in docs/operations and of the manual
-// pages. To add an option, add the field, its default and its row.
+// after the groups of the files. [Service] is the part that all have. Each group has a type with
+// the fields, a function with the defaults, and a method that returns its rows of the table of
+// options: name, field, help. The tables are the source of the documents in docs/operations and of
+// the manual pages. To add an option, add the field, its default and its row.
 //
 //	load.go                    the three Load functions, checks that concern several options
 //	settings.go                the groups that all services have, and those of placement.conf
@@ -17,8 +17,8 @@
 //	*_ignored.txt              upstream's options that have no effect
 //
 // Where a comment names upstream's source of a rule, it is the module that registers the option:
-// oslo.log, oslo.db, oslo.policy, oslo.middleware, keystonemiddleware, keystoneauth, placement.conf,
-// neutron.conf, nova.conf.
+// oslo.log, oslo.db, oslo.policy, oslo.middleware, keystonemiddleware, keystoneauth,
+// placement.conf, neutron.conf, nova.conf.
 package config
 
 import (
@@ -47,8 +47,8 @@ type Service struct {
 // usable by the same code.
 func (s *Service) Common() *Service { return s }
 
-// Placement has every option of placement.conf that Berth reads. Settings binds them to their names,
-// Ignores lists the names that are accepted for existing files only.
+// Placement has every option of placement.conf that Berth reads. Settings binds them to their
+// names, Ignores lists the names that are accepted for existing files only.
 type Placement struct {
 	Service
 
@@ -58,7 +58,8 @@ type Placement struct {
 	Placement Behaviour
 }
 
-// Logging is the part of the group [DEFAULT] that all services and agents have, options of oslo.log.
+// Logging is the part of the group [DEFAULT] that all services and agents have, options of
+// oslo.log.
 type Logging struct {
 	Debug    bool
 	LogFile  string // empty: standard error
@@ -85,9 +86,9 @@ const (
 	StrategyNoAuth2  = "noauth2"
 )
 
-// Database is the group [placement_database] of placement.conf, or [database] of the network and the
-// compute service (oslo.db). An empty Connection means a SQLite file in the user's data directory.
-// The other options have an effect on servers only.
+// Database is the group [placement_database] of placement.conf, or [database] of the network and
+// the compute service (oslo.db). An empty Connection means a SQLite file in the user's data
+// directory. The other options have an effect on servers only.
 type Database struct {
 	Connection            osloconfig.Secret
 	ConnectionParameters  string
@@ -145,7 +146,8 @@ type Proxy struct {
 	EnableProxyHeadersParsing bool
 }
 
-// Berth is the group [berth], which upstream does not have. A comment says where 0 disables a bound.
+// Berth is the group [berth], which upstream does not have. A comment says where 0 disables a
+// bound.
 type Berth struct {
 	Listen        string // addresses of the API, separated by commas: host:port or unix:/path
 	ListenMode    string // octal permissions of Unix sockets; see SocketMode
@@ -156,25 +158,33 @@ type Berth struct {
 	TLSCertFile     string // with TLSKeyFile: TLS on the TCP addresses of the API
 	TLSKeyFile      string
 	TLSClientCAFile string // authorities of client certificates; empty: none are required
-	TLSAgentCAFile  string // of the network and the compute service: authorities of hosts' certificates; empty: none are accepted
+	// TLSAgentCAFile has the authorities of hosts' certificates, of the network and the compute
+	// service; empty: no certificates are accepted.
+	TLSAgentCAFile  string
 	TLSMinVersion   string // TLS12 or TLS13
 	HTTP2           bool
 	HTTP2MaxStreams int // requests under way on one HTTP/2 connection
 
-	TrustedProxies  []string // networks, addresses, "unix"; see ProxyNetworks
-	AllowedHosts    []string // accepted names in Host headers in addition to those of this machine, for auth_strategy noauth2
-	CompressMinSize int      // bytes of the smallest answer that is compressed; 0 and below: none
+	TrustedProxies []string // networks, addresses, "unix"; see ProxyNetworks
+	// AllowedHosts are accepted names in Host headers in addition to those of this machine, for
+	// auth_strategy noauth2.
+	AllowedHosts    []string
+	CompressMinSize int // bytes of the smallest answer that is compressed; 0 and below: none
 
 	AllowRemoteNoAuth bool // accept noauth2 on addresses that other machines can reach
 
 	// Of the network and the compute service:
-	HostIdentity  string            // HostRequired or HostByToken
-	HostKeySecret osloconfig.Secret // what hosts' keys are made of, and former ones after commas; empty: no keys are accepted
+	HostIdentity string // HostRequired or HostByToken
+	// HostKeySecret is the secret that hosts' keys are made of, and former ones after commas; empty:
+	// no keys are accepted.
+	HostKeySecret osloconfig.Secret
 
 	MaxConnections          int // 0: no bound
 	MaxConnectionsPerClient int // from one address that is no trusted proxy; 0: no bound
 	MaxRequests             int // under way at a time; 0: no bound
-	MaxListsPerProject      int // of the network and the compute service: requests for lists under way at a time; 0: no bound
+	// MaxListsPerProject bounds the requests for lists under way at a time, of the network and the
+	// compute service; 0: no bound.
+	MaxListsPerProject int
 
 	MaxBodySize       int // bytes
 	ReadHeaderTimeout time.Duration
@@ -261,8 +271,8 @@ func placementCORS() CORS {
 		})
 }
 
-// defaultCORS returns the defaults of the group with a service's own lists of headers: those of answers
-// that a page may read, and those that it may send.
+// defaultCORS returns the defaults of the group with a service's own lists of headers: those of
+// answers that a page may read, and those that it may send.
 func defaultCORS(expose, allow []string) CORS {
 	return CORS{
 		AllowCredentials: true, MaxAge: 3600, ExposeHeaders: expose, AllowHeaders: allow,

@@ -78,7 +78,8 @@ func ParseConnection(text string) (Connection, error) {
 	// would be parsed, and shown, as host, database or parameters.
 	account := max(at[3], at[5], at[7])
 	if rest := strings.TrimPrefix(text[account:], "@"); strings.ToLower(dialect) != SQLite && strings.Contains(rest, "@") {
-		return Connection{}, errors.New("an @ in a user's name or password, a database or a parameter is written %40, a / %2F")
+		return Connection{}, errors.New(
+			"an @ in a user's name or password, a database or a parameter is written %40, a / %2F")
 	}
 	c := Connection{
 		Dialect:  strings.ToLower(dialect),

@@ -24,11 +24,15 @@ func TestParseConnection(t *testing.T) {
 		{"sqlite:////var/lib/a b.db?timeout=3", config.Connection{
 			Dialect: config.SQLite, Path: "/var/lib/a b.db", Query: url.Values{"timeout": {"3"}},
 		}, "sqlite:////var/lib/a b.db?timeout=3"},
-		{"mysql+pymysql://pl%40ce:p%3Aa%2Fs%25%zz+@db.example:3307/placement?charset=utf8mb4&ssl_ca=%2Fca&empty=", config.Connection{
-			Dialect: config.MySQL, Driver: "pymysql", User: "pl@ce", Password: "p:a/s%%zz+",
-			Hosts: []config.Host{{Name: "db.example", Port: 3307}}, Database: "placement",
-			Query: url.Values{"charset": {"utf8mb4"}, "ssl_ca": {"/ca"}},
-		}, "mysql+pymysql://pl@ce:***@db.example:3307/placement?charset=utf8mb4&ssl_ca=%2Fca"},
+		{
+			"mysql+pymysql://pl%40ce:p%3Aa%2Fs%25%zz+@db.example:3307/placement?charset=utf8mb4&ssl_ca=%2Fca&empty=",
+			config.Connection{
+				Dialect: config.MySQL, Driver: "pymysql", User: "pl@ce", Password: "p:a/s%%zz+",
+				Hosts: []config.Host{{Name: "db.example", Port: 3307}}, Database: "placement",
+				Query: url.Values{"charset": {"utf8mb4"}, "ssl_ca": {"/ca"}},
+			},
+			"mysql+pymysql://pl@ce:***@db.example:3307/placement?charset=utf8mb4&ssl_ca=%2Fca",
+		},
 		{"mariadb://user@[::1]/p?passwd=hunter2", config.Connection{
 			Dialect: config.MySQL, User: "user", Hosts: []config.Host{{Name: "::1"}}, Database: "p",
 			Query: url.Values{"passwd": {"hunter2"}},
@@ -42,7 +46,8 @@ func TestParseConnection(t *testing.T) {
 		}, "postgresql+psycopg2://u:***@a:5432,b/placement"},
 		{"postgresql:///placement?host=/run/pg,b&port=5433&sslmode=require", config.Connection{
 			Dialect: config.PostgreSQL, Database: "placement",
-			Hosts: []config.Host{{Name: "/run/pg", Port: 5433}, {Name: "b", Port: 5433}}, Query: url.Values{"sslmode": {"require"}},
+			Hosts: []config.Host{{Name: "/run/pg", Port: 5433}, {Name: "b", Port: 5433}},
+			Query: url.Values{"sslmode": {"require"}},
 		}, "postgresql://" + "/run/pg:5433,b:5433/placement?sslmode=require"},
 	} {
 		got, err := config.ParseConnection(c.text)
@@ -60,7 +65,9 @@ func TestParseConnection(t *testing.T) {
 }
 
 func TestInMemory(t *testing.T) {
-	for text, want := range map[string]bool{"sqlite://": true, "sqlite:///": true, "sqlite:///x": false, "mysql://h/d": false} {
+	for text, want := range map[string]bool{
+		"sqlite://": true, "sqlite:///": true, "sqlite:///x": false, "mysql://h/d": false,
+	} {
 		c, err := config.ParseConnection(text)
 		if err != nil || c.InMemory() != want {
 			t.Errorf("ParseConnection(%q).InMemory() = %t, %v, want %t", text, c.InMemory(), err, want)
@@ -109,7 +116,9 @@ func FuzzParseConnection(f *testing.F) {
 
 // A file that the URL names may have the database.
 func TestDatabaseNamedElsewhere(t *testing.T) {
-	for _, text := range []string{"mysql+pymysql:///?read_default_file=/etc/my.cnf", "mysql://u@h?read_default_group=x", "postgresql:///?service=berth"} {
+	for _, text := range []string{
+		"mysql+pymysql:///?read_default_file=/etc/my.cnf", "mysql://u@h?read_default_group=x", "postgresql:///?service=berth",
+	} {
 		if _, err := config.ParseConnection(text); err != nil {
 			t.Errorf("ParseConnection(%q) = %v", text, err)
 		}

@@ -25,7 +25,8 @@ func TestSettingsDocument(t *testing.T) {
 		if !ok {
 			t.Fatalf("%s has lost the line %q", path, docMarker)
 		}
-		golden.Compare(t, path, prose+docMarker+settingsTables(ordered(s.Settings()), s.document, places)+ignoredList(s.Ignores()))
+		golden.Compare(t, path,
+			prose+docMarker+settingsTables(ordered(s.Settings()), s.document, places)+ignoredList(s.Ignores()))
 	}
 }
 
@@ -49,7 +50,8 @@ type service interface {
 // ignoredList has the names of what is ignored, a line for each group.
 func ignoredList(names osloconfig.Names) string {
 	var b strings.Builder
-	b.WriteString("\n## Ignored\n\nThese are accepted, so that existing files can be used unchanged, and have no effect.\n\n")
+	b.WriteString("\n## Ignored\n\nThese are accepted, so that existing files can be used unchanged, " +
+		"and have no effect.\n\n")
 	for group, options := range names.ByGroup() {
 		fmt.Fprintf(&b, "* `[%s]`: %s\n", group, strings.Join(options, ", "))
 	}
@@ -60,8 +62,8 @@ func ignoredList(names osloconfig.Names) string {
 // A place is where a row is described first.
 type place struct{ document, group string }
 
-// settingsTables has a table for each group. Rows that are described elsewhere, in the same words, are
-// named with the place.
+// settingsTables has a table for each group. Rows that are described elsewhere, in the same words,
+// are named with the place.
 func settingsTables(settings []config.Setting, document string, places map[string][]place) string {
 	var b strings.Builder
 	for len(settings) > 0 {
@@ -87,7 +89,8 @@ func settingsTables(settings []config.Setting, document string, places map[strin
 		}) {
 			where := fmt.Sprintf("`[%s]`", p.group)
 			if p.document != document {
-				where = fmt.Sprintf("[`[%s]` of the %s service](%s#%s)", p.group, serviceOf[p.document], p.document, strings.ToLower(p.group))
+				where = fmt.Sprintf("[`[%s]` of the %s service](%s#%s)", p.group, serviceOf[p.document], p.document,
+					strings.ToLower(p.group))
 			}
 			fmt.Fprintf(&b, "\nAs in %s: %s.\n", where, strings.TrimPrefix(elsewhere[p], ", "))
 		}

@@ -19,11 +19,16 @@ func (b *Berth) hosts() []Setting {
 	const g = groupBerth
 	return []Setting{
 		NewSetting(g, "host_identity", osloconfig.Choice(&b.HostIdentity, HostRequired, HostByToken),
-			"How a host shows which one it is: required: by a certificate (tls_agent_ca_file) or a key (host_key_secret), so that it acts for itself only. token: a token with the role berth_agent or service is enough, and acts for every host; for the time of a migration. Without effect while auth_strategy accepts any token."),
+			"How a host shows which one it is: required: by a certificate (tls_agent_ca_file) or a key (host_key_secret), "+
+				"so that it acts for itself only. token: a token with the role berth_agent or service is enough, "+
+				"and acts for every host; for the time of a migration. Without effect while auth_strategy accepts any token."),
 		NewSetting(g, "host_key_secret", osloconfig.Hidden(&b.HostKeySecret).Check(checkHostSecrets),
-			"Secret of 32 characters or more that hosts' keys are made of; 'berth agent key HOST' prints the key of a host, for the agent's settings. To replace it, write the new one, a comma and the old one until all hosts have new keys. Empty: no keys are accepted."),
+			"Secret of 32 characters or more that hosts' keys are made of; 'berth agent key HOST' prints the key of a host, "+
+				"for the agent's settings. To replace it, write the new one, a comma and the old one until all hosts have new "+
+				"keys. Empty: no keys are accepted."),
 		NewSetting(g, "tls_agent_ca_file", osloconfig.String(&b.TLSAgentCAFile),
-			"PEM file with the authorities that sign hosts' certificates: an agent that shows one with the name of its host needs no token and no key. Empty: no certificates are accepted."),
+			"PEM file with the authorities that sign hosts' certificates: an agent that shows one with the name of its host "+
+				"needs no token and no key. Empty: no certificates are accepted."),
 	}
 }
 
@@ -39,8 +44,8 @@ func splitSecrets(text string) (all []string) {
 	return all
 }
 
-// minHostSecret is the fewest characters of a secret: a key is sent to hosts, and whoever guesses the secret has the
-// keys of all.
+// minHostSecret is the fewest characters of a secret: a key is sent to hosts, and whoever guesses
+// the secret has the keys of all.
 const minHostSecret = 32
 
 func checkHostSecrets(text string) error {
@@ -52,11 +57,13 @@ func checkHostSecrets(text string) error {
 	return nil
 }
 
-// LoadHostSecrets reads of the files of a network or compute service only the secrets of hosts' keys, as
-// LoadNetwork does.
+// LoadHostSecrets reads of the files of a network or compute service only the secrets of hosts'
+// keys, as LoadNetwork does.
 func LoadHostSecrets(files, dirs []string) ([]string, error) {
 	set, readErr := osloconfig.Read(osloconfig.Sources{Files: files, Dirs: dirs, LookupEnv: os.LookupEnv})
 	var b Berth
-	_, err := set.Load(table([]Setting{NewSetting(groupBerth, "host_key_secret", osloconfig.Hidden(&b.HostKeySecret).Check(checkHostSecrets), "")}, osloconfig.Names{}))
+	_, err := set.Load(table(
+		[]Setting{NewSetting(groupBerth, "host_key_secret", osloconfig.Hidden(&b.HostKeySecret).Check(checkHostSecrets), "")},
+		osloconfig.Names{}))
 	return b.HostSecrets(), errors.Join(readErr, err)
 }

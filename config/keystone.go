@@ -30,9 +30,9 @@ type Keystone struct {
 	Auth        Auth
 }
 
-// Auth are the credentials of a service at Keystone: the options of keystoneauth's plugins password,
-// v3password, token, v3token, admin_token and v3applicationcredential. Those that the plugin of
-// auth_type does not have are empty.
+// Auth are the credentials of a service at Keystone: the options of keystoneauth's plugins
+// password, v3password, token, v3token, admin_token and v3applicationcredential. Those that the
+// plugin of auth_type does not have are empty.
 type Auth struct {
 	AuthURL           string
 	Username          string
@@ -72,23 +72,40 @@ func (s *Service) keystone() []Setting {
 	const g = groupKeystone
 	return []Setting{
 		NewSetting(g, "www_authenticate_uri", osloconfig.String(&k.WWWAuthenticateURI),
-			"Address of Keystone that a client without a token is sent to, in the header WWW-Authenticate; auth_url when empty.").Formerly("auth_uri"),
-		NewSetting(g, "interface", osloconfig.String(&k.Interface), "Endpoint of Keystone to use, of those in its catalogue: internal, public or admin."),
+			"Address of Keystone that a client without a token is sent to, in the header WWW-Authenticate; "+
+				"auth_url when empty.").
+			Formerly("auth_uri"),
+		NewSetting(g, "interface", osloconfig.String(&k.Interface),
+			"Endpoint of Keystone to use, of those in its catalogue: internal, public or admin."),
 		NewSetting(g, "delay_auth_decision", osloconfig.Bool(&k.DelayAuthDecision),
-			"Answer requests without a valid token in the API's own format, and with 401 instead of 503 while Keystone is unavailable."),
-		NewSetting(g, "http_connect_timeout", osloconfig.OptionalInt(&k.HTTPConnectTimeout), "Seconds that the making of a connection to Keystone may take; 10 when empty, and timeout is empty too. An answer about a token is waited for this long once and http_request_max_retries times more, as keystonemiddleware does, which sends the request again each time."),
-		NewSetting(g, "timeout", osloconfig.OptionalInt(&k.Timeout), "The same, for files that do not have http_connect_timeout."),
-		NewSetting(g, "http_request_max_retries", osloconfig.Int(&k.HTTPRequestMaxRetries), "How often a request that did not reach Keystone is sent again; see http_connect_timeout."),
+			"Answer requests without a valid token in the API's own format, and with 401 instead of 503 while Keystone is "+
+				"unavailable."),
+		NewSetting(g, "http_connect_timeout", osloconfig.OptionalInt(&k.HTTPConnectTimeout),
+			"Seconds that the making of a connection to Keystone may take; 10 when empty, and timeout is empty too. "+
+				"An answer about a token is waited for this long once and http_request_max_retries times more, "+
+				"as keystonemiddleware does, which sends the request again each time."),
+		NewSetting(g, "timeout", osloconfig.OptionalInt(&k.Timeout),
+			"The same, for files that do not have http_connect_timeout."),
+		NewSetting(g, "http_request_max_retries", osloconfig.Int(&k.HTTPRequestMaxRetries),
+			"How often a request that did not reach Keystone is sent again; see http_connect_timeout."),
 		NewSetting(g, "certfile", osloconfig.String(&k.CertFile), "Client certificate to show to Keystone."),
-		NewSetting(g, "keyfile", osloconfig.String(&k.KeyFile), "Private key of the client certificate; may be in certfile too."),
-		NewSetting(g, "cafile", osloconfig.String(&k.CAFile), "Certificates of authorities that may sign Keystone's certificate; the system's when empty."),
+		NewSetting(g, "keyfile", osloconfig.String(&k.KeyFile),
+			"Private key of the client certificate; may be in certfile too."),
+		NewSetting(g, "cafile", osloconfig.String(&k.CAFile),
+			"Certificates of authorities that may sign Keystone's certificate; the system's when empty."),
 		NewSetting(g, "insecure", osloconfig.Bool(&k.Insecure), "Do not check Keystone's certificate."),
-		NewSetting(g, "region_name", osloconfig.String(&k.RegionName), "Region whose Keystone endpoint to use; the first one listed when empty."),
-		NewSetting(g, "token_cache_time", osloconfig.Int(&k.TokenCacheTime), "Seconds for which the check of a token is cached at most; 0 and -1 turn the cache off."),
-		NewSetting(g, "service_token_roles", osloconfig.List(&k.ServiceTokenRoles), "Roles of services that may pass on requests of users whose token has expired meanwhile."),
-		NewSetting(g, "service_token_roles_required", osloconfig.Bool(&k.ServiceTokenRolesRequired), "Refuse service tokens without such a role."),
-		NewSetting(g, "service_type", osloconfig.String(&k.ServiceType), "Name of this service in the access rules of application credentials. Without it, tokens with such rules are refused."),
-		NewSetting(g, "auth_section", osloconfig.String(&k.AuthSection), "Group to read the service's own credentials from, instead of this one."),
+		NewSetting(g, "region_name", osloconfig.String(&k.RegionName),
+			"Region whose Keystone endpoint to use; the first one listed when empty."),
+		NewSetting(g, "token_cache_time", osloconfig.Int(&k.TokenCacheTime),
+			"Seconds for which the check of a token is cached at most; 0 and -1 turn the cache off."),
+		NewSetting(g, "service_token_roles", osloconfig.List(&k.ServiceTokenRoles),
+			"Roles of services that may pass on requests of users whose token has expired meanwhile."),
+		NewSetting(g, "service_token_roles_required", osloconfig.Bool(&k.ServiceTokenRolesRequired),
+			"Refuse service tokens without such a role."),
+		NewSetting(g, "service_type", osloconfig.String(&k.ServiceType), "Name of this service in the access rules of "+
+			"application credentials. Without it, tokens with such rules are refused."),
+		NewSetting(g, "auth_section", osloconfig.String(&k.AuthSection),
+			"Group to read the service's own credentials from, instead of this one."),
 	}
 }
 
@@ -97,7 +114,8 @@ func (s *Service) keystone() []Setting {
 func (s *Service) credentials() []Setting {
 	k := &s.Keystone
 	group := cmp.Or(k.AuthSection, groupKeystone)
-	kind := NewSetting(group, "auth_type", osloconfig.String(&k.AuthType), "Kind of the service's own credentials: password, v3password or v3applicationcredential.").
+	kind := NewSetting(group, "auth_type", osloconfig.String(&k.AuthType),
+		"Kind of the service's own credentials: password, v3password or v3applicationcredential.").
 		Formerly("auth_plugin")
 	return append([]Setting{kind}, k.Auth.settings(group)...)
 }

@@ -69,7 +69,8 @@ func (b *Berth) ProxyNetworks() (networks []netip.Prefix, unix bool) {
 	return networks, unix
 }
 
-// parseNetwork parses a network in CIDR notation, or an address as the network of that address only.
+// parseNetwork parses a network in CIDR notation, or an address as the network of that address
+// only.
 func parseNetwork(text string) (netip.Prefix, error) {
 	if addr, err := netip.ParseAddr(text); err == nil {
 		return addr.Prefix(addr.BitLen())
@@ -155,7 +156,9 @@ func checkPrefix(text string) error {
 	if text == "" {
 		return nil
 	}
-	plain := strings.IndexFunc(text, func(r rune) bool { return r <= ' ' || r >= 0x7f || strings.ContainsRune(`?#%"<>\`, r) }) < 0
+	plain := strings.IndexFunc(text, func(r rune) bool {
+		return r <= ' ' || r >= 0x7f || strings.ContainsRune(`?#%"<>\`, r)
+	}) < 0
 	if !plain || text[0] != '/' || strings.HasSuffix(text, "/") || strings.Contains(text, "//") {
 		return errors.New("want a path such as /placement: a slash first, none last, and nothing that needs escaping")
 	}

@@ -30,7 +30,8 @@ func TestSocketModeAndProxies(t *testing.T) {
 	b := config.Berth{ListenMode: "0640", TrustedProxies: []string{"10.1.2.3/8", "unix", "2001:db8::1"}}
 	networks, unix := b.ProxyNetworks()
 	want := []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("2001:db8::1/128")}
-	if b.SocketMode() != 0o640 || !unix || !cmp.Equal(want, networks, cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })) {
+	if b.SocketMode() != 0o640 || !unix ||
+		!cmp.Equal(want, networks, cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })) {
 		t.Errorf("mode %v, networks %v, unix %v", b.SocketMode(), networks, unix)
 	}
 }

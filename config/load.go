@@ -47,16 +47,19 @@ func LoadCompute(files, dirs []string) (c *Compute, warnings []string, err error
 // Requests are what a nova.conf says about Nova's queries to placement for servers.
 type Requests struct {
 	Scheduler Scheduler // without [filter_scheduler] and max_attempts
-	// DefaultZone is the zone of hosts that are in no aggregate with one, and ScheduleZone that of servers which are created without one, "" for none.
+	// DefaultZone is the zone of hosts that are in no aggregate with one, and ScheduleZone that of
+	// servers which are created without one, "" for none.
 	DefaultZone, ScheduleZone string
 	// PCIInPlacement is [filter_scheduler] pci_in_placement, and Aliases [pci] alias: objects of JSON.
 	PCIInPlacement bool
 	Aliases        []string
 }
 
-// LoadRequests reads of a nova.conf only what decides on Nova's queries to placement for a server: the request filters of [scheduler], their limit,
-// [workarounds], the default zones and the aliases of PCI devices. The rest of the file is not checked. Assumed are the settings that the file does not have, with Nova's
-// defaults, as "[group] name = value"; they are all settings when no file is named. The error is as that of LoadPlacement.
+// LoadRequests reads of a nova.conf only what decides on Nova's queries to placement for a server:
+// the request filters of [scheduler], their limit, [workarounds], the default zones and the aliases
+// of PCI devices. The rest of the file is not checked. Assumed are the settings that the file does
+// not have, with Nova's defaults, as "[group] name = value"; they are all settings when no file is
+// named. The error is as that of LoadPlacement.
 func LoadRequests(files ...string) (r *Requests, assumed []string, err error) {
 	set, readErr := osloconfig.Read(osloconfig.Sources{Files: files})
 	defaults := DefaultCompute()
@@ -144,8 +147,8 @@ func (n *Network) Ignores() osloconfig.Names { return n.ignores(networkIgnored) 
 // no effect.
 func (c *Compute) Ignores() osloconfig.Names { return c.ignores(computeIgnored) }
 
-// ignores parses a list of ignored options, and adds the options of credentials that have no effect,
-// in the group that auth_section names.
+// ignores parses a list of ignored options, and adds the options of credentials that have no
+// effect, in the group that auth_section names.
 func (s *Service) ignores(list string) osloconfig.Names {
 	names := osloconfig.ParseNames(list)
 	if group := s.Keystone.AuthSection; group != "" && group != groupKeystone {
@@ -179,14 +182,16 @@ func (n *Network) check() error {
 	var errs []error
 	for _, t := range n.ML2.TenantNetworkTypes {
 		if slices.Contains(networkTypes, t) && !n.ML2.Enables(t) {
-			errs = append(errs, fmt.Errorf("[ml2] tenant_network_types = %q: %s is not among the type_drivers", strings.Join(n.ML2.TenantNetworkTypes, ","), t))
+			errs = append(errs, fmt.Errorf("[ml2] tenant_network_types = %q: %s is not among the type_drivers",
+				strings.Join(n.ML2.TenantNetworkTypes, ","), t))
 		}
 	}
 	if t := n.ML2.ExternalType; slices.Contains(networkTypes, t) && !n.ML2.Enables(t) {
 		errs = append(errs, fmt.Errorf("[ml2] external_network_type = %q: it is not among the type_drivers", t))
 	}
 	if n.Neutron.Has(PluginQoS) && !n.ML2.Extends(ExtensionQoS) {
-		errs = append(errs, fmt.Errorf("[ml2] extension_drivers: %s is not among them, and the service plugin needs it", ExtensionQoS))
+		errs = append(errs,
+			fmt.Errorf("[ml2] extension_drivers: %s is not among them, and the service plugin needs it", ExtensionQoS))
 	}
 	if n.Neutron.UseSSL && (n.SSL.CertFile == "" || n.SSL.KeyFile == "") && n.Berth.TLSCertFile == "" {
 		errs = append(errs, errors.New("[DEFAULT] use_ssl = true: set [ssl] cert_file and key_file too"))
@@ -212,10 +217,12 @@ func (n *Network) resolve() (warnings []string) {
 		}
 	}
 	if slices.Contains(n.ML2.MechanismDrivers, DriverL2Population) {
-		warnings = append(warnings, fmt.Sprintf("[ml2] mechanism_drivers: %s is passed over: it binds no ports", DriverL2Population))
+		warnings = append(warnings,
+			fmt.Sprintf("[ml2] mechanism_drivers: %s is passed over: it binds no ports", DriverL2Population))
 	}
 	if octets := strings.Split(n.Neutron.BaseMAC, ":"); len(octets) > 3 && octets[3] != "00" {
-		warnings = append(warnings, fmt.Sprintf("[DEFAULT] base_mac = %q: only the first three octets count", n.Neutron.BaseMAC))
+		warnings = append(warnings,
+			fmt.Sprintf("[DEFAULT] base_mac = %q: only the first three octets count", n.Neutron.BaseMAC))
 	}
 	return warnings
 }
@@ -265,7 +272,8 @@ func (c *Compute) resolve() (warnings []string) {
 		at    Peer
 	}{{groupPlacement, c.Placement}, {groupNeutron, c.Neutron}} {
 		if t := n.at.Timeout; t != nil && *t >= c.Boots.TakeoverTime {
-			warnings = append(warnings, fmt.Sprintf("[berth] takeover_time = %d: requests may take longer, by [%s] timeout = %d", c.Boots.TakeoverTime, n.group, *t))
+			warnings = append(warnings, fmt.Sprintf("[berth] takeover_time = %d: requests may take longer, by [%s] timeout = %d",
+				c.Boots.TakeoverTime, n.group, *t))
 		}
 	}
 	return warnings

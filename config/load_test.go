@@ -98,11 +98,14 @@ func TestRealFile(t *testing.T) {
 	want.Database.MaxPoolSize = new(7)
 	want.Berth.Listen = "[::]:8778"
 	want.Berth.ShutdownTimeout = 2500 * time.Millisecond
-	want.Ignored = []string{"[DEFAULT] use_syslog", "[workarounds] optimize_for_wide_provider_trees", "[keystone_authtoken] memcached_servers"}
+	want.Ignored = []string{
+		"[DEFAULT] use_syslog", "[workarounds] optimize_for_wide_provider_trees", "[keystone_authtoken] memcached_servers",
+	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("LoadPlacement (-want +got):\n%s", diff)
 	}
-	if shown := fmt.Sprintf("%v %+v %#v", *got, *got, *got); strings.Contains(shown, "pa$s") || strings.Contains(shown, "s%40crt") {
+	if shown := fmt.Sprintf("%v %+v %#v", *got, *got, *got); strings.Contains(shown, "pa$s") ||
+		strings.Contains(shown, "s%40crt") {
 		t.Errorf("a secret shows when the settings are printed: %s", shown)
 	}
 }
@@ -130,7 +133,8 @@ max_body_size = 0
 		`:2: neither a heading nor a comment, and no = or : in it`,
 		`:3: [DEFAULT] debug = "maybe": want a boolean: true, yes, on, 1 or false, no, off, 0`,
 		`:4: [api] auth_strategy = "none": want one of keystone, noauth2`,
-		`:6: [placement_database] connection = ***: the port must be a number from 1 to 65535; a / or : in a password is written %2F or %3A`,
+		`:6: [placement_database] connection = ***: the port must be a number from 1 to 65535; a / or : ` +
+			`in a password is written %2F or %3A`,
 		`:8: [placement] allocation_candidates_generation_strategy = "Depth-First": want one of depth-first, breadth-first`,
 		`:11: [berth] listen = "8778": want host:port, with [ ] around an IPv6 address, or unix:/path`,
 		`:12: [berth] metrics_listen = "localhost": want host:port, with [ ] around an IPv6 address, or unix:/path`,
@@ -171,10 +175,12 @@ func TestEnvironmentWins(t *testing.T) {
 	t.Setenv("OS_PLACEMENT_DATABASE__CONNECTION", "sqlite:////env.db")
 	t.Setenv("OS_API__AUTH_STRATEGY", "noauth2")
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "10.conf"), []byte("[api]\nauth_strategy = keystone\n[DEFAULT]\ndebug=on\n"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "10.conf"), []byte("[api]\nauth_strategy = keystone\n[DEFAULT]\ndebug=on\n"),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
-	p, _, err := config.LoadPlacement([]string{write(t, "[placement_database]\nconnection = sqlite:////file.db\n")}, []string{dir})
+	p, _, err := config.LoadPlacement([]string{write(t, "[placement_database]\nconnection = sqlite:////file.db\n")},
+		[]string{dir})
 	if err != nil {
 		t.Fatal(err)
 	}

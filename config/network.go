@@ -80,8 +80,8 @@ type Quotas struct {
 	RBACPolicy        int
 }
 
-// Promises are the network service's settings in [berth] about resource requests and allocations for
-// guaranteed bandwidth and packet rates.
+// Promises are the network service's settings in [berth] about resource requests and allocations
+// for guaranteed bandwidth and packet rates.
 type Promises struct {
 	OldRequests  bool // resource_request in the format before groups
 	Tunnels      bool // agents offer bandwidth for tunnelled networks
@@ -115,11 +115,17 @@ func DefaultNetwork() *Network {
 	}
 }
 
-// networkCORS has the lists that Neutron sets (neutron.common.config, set_cors_middleware_defaults).
+// networkCORS has the lists that Neutron sets (neutron.common.config,
+// set_cors_middleware_defaults).
 func networkCORS() CORS {
 	return defaultCORS(
-		[]string{"X-Auth-Token", "X-Subject-Token", "X-Service-Token", "X-OpenStack-Request-ID", "OpenStack-Volume-microversion"},
-		[]string{"X-Auth-Token", "X-Identity-Status", "X-Roles", "X-Service-Catalog", "X-User-Id", "X-Tenant-Id", "X-OpenStack-Request-ID"})
+		[]string{
+			"X-Auth-Token", "X-Subject-Token", "X-Service-Token", "X-OpenStack-Request-ID", "OpenStack-Volume-microversion",
+		},
+		[]string{
+			"X-Auth-Token", "X-Identity-Status", "X-Roles", "X-Service-Catalog", "X-User-Id", "X-Tenant-Id",
+			"X-OpenStack-Request-ID",
+		})
 }
 
 // plugins are Neutron's names of the service plugins, aliases and classes.

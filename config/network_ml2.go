@@ -87,7 +87,8 @@ func (m *ML2) Extends(driver string) bool { return slices.Contains(m.ExtensionDr
 // Enables reports whether a type driver is enabled: networks may be of that type then.
 func (m *ML2) Enables(networkType string) bool { return slices.Contains(m.TypeDrivers, networkType) }
 
-// settings returns the rows of [ml2], of the groups of its types of networks, and of those of the drivers.
+// settings returns the rows of [ml2], of the groups of its types of networks, and of those of the
+// drivers.
 func (m *ML2) settings() []Setting {
 	numbers := func(group, name string, v *[]string, most int) Setting {
 		return NewSetting(group, name, osloconfig.List(v).Check(each(func(text string) error {
@@ -101,28 +102,36 @@ func (m *ML2) settings() []Setting {
 	}
 	const g = groupML2
 	return []Setting{
-		NewSetting(g, "type_drivers", osloconfig.List(&m.TypeDrivers).Check(each(oneOf(networkTypes...))), "Types that networks may have."),
+		NewSetting(g, "type_drivers", osloconfig.List(&m.TypeDrivers).Check(each(oneOf(networkTypes...))),
+			"Types that networks may have."),
 		NewSetting(g, "tenant_network_types", osloconfig.List(&m.TenantNetworkTypes).Check(each(oneOf(networkTypes...))),
 			"Types of networks that are created without one; the first with a free segment is used."),
 		NewSetting(g, "mechanism_drivers", osloconfig.List(&m.MechanismDrivers).Check(each(checkMechanism)),
 			"Drivers that bind ports, the first that can: openvswitch, sriovnicswitch, ovn. Without any no port is bound."),
 		NewSetting(g, "extension_drivers", osloconfig.List(&m.ExtensionDrivers),
-			"Extensions of networks and ports: port_security, port_numa_affinity_policy, port_numa_affinity_policy_socket, port_device_profile, port_trusted, and qos, which the service plugin needs."),
-		NewSetting(g, "path_mtu", osloconfig.IntBetween(&m.PathMTU, 0, maxMTU), "Largest packet between hosts, for tunnels, when that is less than global_physnet_mtu; 0: it is not."),
-		NewSetting(g, "physical_network_mtus", osloconfig.List(&m.PhysicalMTUs).Check(checkMTUs), "Largest packets on single physical networks that carry less than global_physnet_mtu, as network:bytes."),
+			"Extensions of networks and ports: port_security, port_numa_affinity_policy, port_numa_affinity_policy_socket, "+
+				"port_device_profile, port_trusted, and qos, which the service plugin needs."),
+		NewSetting(g, "path_mtu", osloconfig.IntBetween(&m.PathMTU, 0, maxMTU),
+			"Largest packet between hosts, for tunnels, when that is less than global_physnet_mtu; 0: it is not."),
+		NewSetting(g, "physical_network_mtus", osloconfig.List(&m.PhysicalMTUs).Check(checkMTUs),
+			"Largest packets on single physical networks that carry less than global_physnet_mtu, as network:bytes."),
 		NewSetting(g, "external_network_type", osloconfig.String(&m.ExternalType).Check(optional(oneOf(networkTypes...))),
 			"Type of external networks that are created without one; that of other networks when empty."),
-		NewSetting(g, "overlay_ip_version", osloconfig.Choice(&m.OverlayIPVersion, "4", "6"), "Version of IP that tunnels are carried by."),
+		NewSetting(g, "overlay_ip_version", osloconfig.Choice(&m.OverlayIPVersion, "4", "6"),
+			"Version of IP that tunnels are carried by."),
 
-		NewSetting("ml2_type_flat", "flat_networks", osloconfig.List(&m.FlatNetworks), "Physical networks that may be flat; * for any. Empty: none."),
+		NewSetting("ml2_type_flat", "flat_networks", osloconfig.List(&m.FlatNetworks),
+			"Physical networks that may be flat; * for any. Empty: none."),
 		NewSetting("ml2_type_vlan", "network_vlan_ranges", osloconfig.List(&m.VLANRanges).Check(each(func(text string) error {
 			_, _, err := parseVLANRange(text)
 			return err
-		})), "Physical networks that may have VLANs, with those for networks that request none in particular, as network:first:last or network alone for all VLANs."),
+		})), "Physical networks that may have VLANs, with those for networks that request none in particular, "+
+			"as network:first:last or network alone for all VLANs."),
 		numbers("ml2_type_gre", "tunnel_id_ranges", &m.GRERanges, maxGREKey),
 		numbers("ml2_type_vxlan", "vni_ranges", &m.VXLANRanges, maxVNI),
 		numbers("ml2_type_geneve", "vni_ranges", &m.GeneveRanges, maxVNI),
-		NewSetting("ml2_type_geneve", "max_header_size", osloconfig.Int(&m.GeneveMaxHeader), "Bytes of a Geneve header, without that of IP."),
+		NewSetting("ml2_type_geneve", "max_header_size", osloconfig.Int(&m.GeneveMaxHeader),
+			"Bytes of a Geneve header, without that of IP."),
 
 		prohibited("ovs_driver", &m.OpenVSwitchProhibits),
 		prohibited("sriov_driver", &m.SRIOVProhibits),

@@ -25,13 +25,19 @@ func (o *OVN) settings() []Setting {
 	const g = groupOVN
 	return []Setting{
 		NewSetting(g, "ovn_sb_connection", osloconfig.String(&o.Connection),
-			"OVN's southbound database, which has the chassis: tcp:address:port, ssl:address:port or unix:path, several with commas. Read with the mechanism driver ovn; empty: not at all."),
-		NewSetting(g, "ovn_sb_private_key", osloconfig.String(&o.KeyFile), "PEM file with the private key for ssl: connections."),
+			"OVN's southbound database, which has the chassis: tcp:address:port, ssl:address:port or unix:path, "+
+				"several with commas. Read with the mechanism driver ovn; empty: not at all."),
+		NewSetting(g, "ovn_sb_private_key", osloconfig.String(&o.KeyFile),
+			"PEM file with the private key for ssl: connections."),
 		NewSetting(g, "ovn_sb_certificate", osloconfig.String(&o.CertFile), "PEM file with the certificate of that key."),
-		NewSetting(g, "ovn_sb_ca_cert", osloconfig.String(&o.CAFile), "PEM file with the authorities of the database's certificate."),
-		NewSetting(g, "ovsdb_connection_timeout", osloconfig.IntBetween(&o.Timeout, 1, 1<<31-1), "Seconds for which an answer of the database is waited for."),
+		NewSetting(g, "ovn_sb_ca_cert", osloconfig.String(&o.CAFile),
+			"PEM file with the authorities of the database's certificate."),
+		NewSetting(g, "ovsdb_connection_timeout", osloconfig.IntBetween(&o.Timeout, 1, 1<<31-1),
+			"Seconds for which an answer of the database is waited for."),
 		NewSetting(g, "ovsdb_probe_interval", osloconfig.IntBetween(&o.ProbeInterval, 0, 1<<31-1),
-			"Milliseconds without traffic after which an echo request is sent to the database, at least 1000; after twice that the connection counts as lost. 0: never."),
-		NewSetting(g, "vhost_sock_dir", osloconfig.String(&o.SocketDir), "Directory, on the hosts, of the sockets of servers on chassis with DPDK."),
+			"Milliseconds without traffic after which an echo request is sent to the database, at least 1000; "+
+				"after twice that the connection counts as lost. 0: never."),
+		NewSetting(g, "vhost_sock_dir", osloconfig.String(&o.SocketDir),
+			"Directory, on the hosts, of the sockets of servers on chassis with DPDK."),
 	}
 }

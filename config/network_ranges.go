@@ -65,8 +65,8 @@ func parseRange(text string, most int) (r Range, err error) {
 	return Range{low, high}, nil
 }
 
-// ParseMTUs parses a validated physical_network_mtus: bytes by physical network. Invalid entries are
-// skipped.
+// ParseMTUs parses a validated physical_network_mtus: bytes by physical network. Invalid entries
+// are skipped.
 func ParseMTUs(list []string) map[string]int {
 	all := make(map[string]int)
 	for _, text := range list {
@@ -127,7 +127,8 @@ func (n *Neutron) PageLimit() int {
 // checkLinkPrefix refuses values that are not an absolute HTTP URL.
 func checkLinkPrefix(text string) error {
 	u, err := url.Parse(text)
-	if text != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.RawQuery != "" || u.Fragment != "") {
+	if text != "" &&
+		(err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.RawQuery != "" || u.Fragment != "") {
 		return errors.New("want a URL such as https://cloud.example/network")
 	}
 	return nil

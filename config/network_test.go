@@ -140,32 +140,48 @@ func TestNetworkFiles(t *testing.T) {
 	want.Nova.AuthSection, want.Nova.AuthType, want.Nova.Timeout = "nova_auth", "v3applicationcredential", new(5)
 	want.Nova.Auth.ApplicationCredentialID = "id"
 	want.ML2.TypeDrivers, want.ML2.TenantNetworkTypes = []string{"flat", "vlan", "vxlan"}, []string{"vxlan"}
-	want.ML2.MechanismDrivers, want.ML2.ExtensionDrivers = []string{"openvswitch", "sriovnicswitch"}, []string{"port_security", "qos"}
+	want.ML2.MechanismDrivers = []string{"openvswitch", "sriovnicswitch"}
+	want.ML2.ExtensionDrivers = []string{"port_security", "qos"}
 	want.ML2.PhysicalMTUs = []string{"physnet0:1500"}
 	want.ML2.VLANRanges = []string{"physnet0:100:199", "physnet0:300:399", "physnet1"}
 	want.ML2.VXLANRanges, want.ML2.OpenVSwitchProhibits = []string{"1:1000"}, []string{"direct"}
 	want.ML2.SRIOVProhibits = []string{}
-	want.OVN = config.OVN{Connection: "ssl:10.0.0.1:6642,ssl:10.0.0.2:6642", KeyFile: "k", CertFile: "c", CAFile: "a", Timeout: 30, SocketDir: "/run/vhost"}
+	want.OVN = config.OVN{
+		Connection: "ssl:10.0.0.1:6642,ssl:10.0.0.2:6642", KeyFile: "k", CertFile: "c", CAFile: "a", Timeout: 30,
+		SocketDir: "/run/vhost",
+	}
 	want.Promises.OldRequests = true
 	want.Berth.ShutdownTimeout = 2500 * time.Millisecond
-	want.Ignored = []string{"[DEFAULT] api_workers", "[DEFAULT] l3_ha", "[DEFAULT] transport_url", "[ovn] ovn_nb_connection"}
+	want.Ignored = []string{
+		"[DEFAULT] api_workers", "[DEFAULT] l3_ha", "[DEFAULT] transport_url", "[ovn] ovn_nb_connection",
+	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("LoadNetwork (-want +got):\n%s", diff)
 	}
 	if !got.Neutron.Has(config.PluginQoS) || got.Neutron.Has(config.PluginTrunk) {
 		t.Errorf("of %q the plugin qos is there and trunk is not", got.Neutron.ServicePlugins)
 	}
-	if shown := fmt.Sprintf("%v %+v %#v", *got, *got, *got); strings.Contains(shown, "hunter") || strings.Contains(shown, "s%40crt") {
+	if shown := fmt.Sprintf("%v %+v %#v", *got, *got, *got); strings.Contains(shown, "hunter") ||
+		strings.Contains(shown, "s%40crt") {
 		t.Errorf("a secret shows when the settings are printed: %s", shown)
 	}
 }
 
 func TestNetworkAddressAndTLS(t *testing.T) {
 	for text, want := range map[string][3]string{
-		"[DEFAULT]\nbind_host = 10.0.0.1\nbind_port = 9\n[berth]\nlisten = 127.0.0.1:1":                                       {"127.0.0.1:1"},
-		"[DEFAULT]\nuse_ssl = yes\n[ssl]\ncert_file = c\nkey_file = k\nca_file = a":                                           {"127.0.0.1:9696", "c", "a"},
-		"[DEFAULT]\nuse_ssl = yes\n[ssl]\ncert_file = c\nkey_file = k\nca_file = a\n[berth]\ntls_cert_file=b\ntls_key_file=l": {"127.0.0.1:9696", "b", ""},
-		"[ssl]\ncert_file = c\nkey_file = k": {"127.0.0.1:9696"},
+		"[DEFAULT]\nbind_host = 10.0.0.1\nbind_port = 9\n[berth]\nlisten = 127.0.0.1:1": {
+			"127.0.0.1:1",
+		},
+		"[DEFAULT]\nuse_ssl = yes\n[ssl]\ncert_file = c\nkey_file = k\nca_file = a": {
+			"127.0.0.1:9696", "c", "a",
+		},
+		"[DEFAULT]\nuse_ssl = yes\n[ssl]\ncert_file = c\nkey_file = k\nca_file = a\n" +
+			"[berth]\ntls_cert_file=b\ntls_key_file=l": {
+			"127.0.0.1:9696", "b", "",
+		},
+		"[ssl]\ncert_file = c\nkey_file = k": {
+			"127.0.0.1:9696",
+		},
 	} {
 		n, _, err := config.LoadNetwork(files(t, text), nil)
 		if err != nil {
@@ -240,7 +256,8 @@ tunnel_id_ranges = 1
 
 func TestProjectTypesAreAmongTypes(t *testing.T) {
 	_, _, err := config.LoadNetwork(files(t, "[ml2]\ntype_drivers = vlan,flat\ntenant_network_types = vlan,geneve\n"), nil)
-	if want := `[ml2] tenant_network_types = "vlan,geneve": geneve is not among the type_drivers`; err == nil || err.Error() != want {
+	if want := `[ml2] tenant_network_types = "vlan,geneve": geneve is not among the type_drivers`; err == nil ||
+		err.Error() != want {
 		t.Errorf("LoadNetwork = %v, want %s", err, want)
 	}
 }
@@ -257,8 +274,10 @@ func TestRanges(t *testing.T) {
 }
 
 func TestExternalTypeIsAmongTypes(t *testing.T) {
-	_, _, err := config.LoadNetwork(files(t, "[ml2]\ntype_drivers = vlan,flat,local\nexternal_network_type = geneve\n"), nil)
-	if want := `[ml2] external_network_type = "geneve": it is not among the type_drivers`; err == nil || err.Error() != want {
+	_, _, err := config.LoadNetwork(files(t, "[ml2]\ntype_drivers = vlan,flat,local\nexternal_network_type = geneve\n"),
+		nil)
+	if want := `[ml2] external_network_type = "geneve": it is not among the type_drivers`; err == nil ||
+		err.Error() != want {
 		t.Errorf("LoadNetwork = %v, want %s", err, want)
 	}
 }
@@ -272,12 +291,15 @@ func TestDriversThatBindNothingAreWarnedAbout(t *testing.T) {
 }
 
 func TestQoSNeedsItsDriver(t *testing.T) {
-	_, _, err := config.LoadNetwork(files(t, "[DEFAULT]\nservice_plugins = qos\n[ml2]\nextension_drivers = port_security\n"), nil)
-	if want := "[ml2] extension_drivers: qos is not among them, and the service plugin needs it"; err == nil || err.Error() != want {
+	_, _, err := config.LoadNetwork(
+		files(t, "[DEFAULT]\nservice_plugins = qos\n[ml2]\nextension_drivers = port_security\n"), nil)
+	if want := "[ml2] extension_drivers: qos is not among them, and the service plugin needs it"; err == nil ||
+		err.Error() != want {
 		t.Errorf("LoadNetwork = %v, want %s", err, want)
 	}
 	_, warnings, err := config.LoadNetwork(files(t, "[ml2]\nextension_drivers = qos,dns,port_numa_affinity_policy\n"), nil)
-	if diff := cmp.Diff([]string{`[ml2] extension_drivers: Berth does not have "dns"`}, warnings); diff != "" || err != nil {
+	if diff := cmp.Diff([]string{`[ml2] extension_drivers: Berth does not have "dns"`}, warnings); diff != "" ||
+		err != nil {
 		t.Errorf("LoadNetwork = %v, warnings (-want +got):\n%s", err, diff)
 	}
 }

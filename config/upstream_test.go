@@ -80,7 +80,9 @@ func TestNovaOptions(t *testing.T) {
 	compareOptions(t, s.Settings(), s.Ignores(), configtest.Nova(t), novaApart)
 }
 
-func compareOptions(t *testing.T, settings []config.Setting, ignored osloconfig.Names, theirs []configtest.Option, apart map[string]string) {
+func compareOptions(
+	t *testing.T, settings []config.Setting, ignored osloconfig.Names, theirs []configtest.Option, apart map[string]string,
+) {
 	t.Helper()
 	ours, names := configtest.Table(t, settings), configtest.Ignored(ignored)
 	for _, u := range theirs {

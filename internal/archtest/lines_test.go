@@ -32,7 +32,6 @@ var unwrappedPackages = []string{
 	"client/clienttest",
 	"client/glanceclient",
 	"client/neutronclient",
-	"config",
 	"conformance",
 	"conformance/agents",
 	"conformance/clients",
