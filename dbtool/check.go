@@ -41,8 +41,12 @@ type check struct {
 
 // checks are upstream's checks by their names, and Berth's own.
 var checks = []check{
-	{"Missing Root Provider IDs", counted(rootless, Failure, "%d resource providers have no root provider. Run `berth db online-data-migrations`.")},
-	{"Incomplete Consumers", counted(unrecorded, Warning, "%d consumers have allocations and no record of their own. Run `berth db online-data-migrations`.")},
+	{
+		"Missing Root Provider IDs",
+		counted(rootless, Failure, "%d resource providers have no root provider. Run `berth db online-data-migrations`."),
+	},
+	{"Incomplete Consumers", counted(unrecorded, Warning,
+		"%d consumers have allocations and no record of their own. Run `berth db online-data-migrations`.")},
 	{"Schema Revision", checkRevision},
 	{"Provider Trees", checkTrees},
 	{"Dangling Allocations", checkAllocations},
@@ -91,7 +95,8 @@ func (t *Tables) Check(ctx context.Context) (all []Finding, err error) {
 func unfit(revision string, s Standing) Finding {
 	f := Finding{Check: "Schema Revision", Verdict: Failure, Details: "The database is empty. Run `berth db sync`."}
 	if s == StandsUnknown {
-		f.Details = fmt.Sprintf("Revision %q is not known to this version of Berth, which knows %s. Upgrade Berth, or name the right database.",
+		f.Details = fmt.Sprintf(
+			"Revision %q is not known to this version of Berth, which knows %s. Upgrade Berth, or name the right database.",
 			revision, strings.Join(migrations.Known(), ", "))
 	}
 	return f
@@ -102,10 +107,12 @@ func unfit(revision string, s Standing) Finding {
 func checkRevision(in *inspection) (Verdict, string, error) {
 	switch {
 	case in.revision == "":
-		return Warning, fmt.Sprintf("There is no table alembic_version: tools cannot tell the revision. The tables are those of %s; "+
-			"`placement-manage db stamp %s` notes it.", migrations.Target, migrations.Target), nil
+		return Warning, fmt.Sprintf(
+			"There is no table alembic_version: tools cannot tell the revision. The tables are those of %s; "+
+				"`placement-manage db stamp %s` notes it.", migrations.Target, migrations.Target), nil
 	case len(migrations.After(in.revision)) > 0:
-		return Failure, fmt.Sprintf("The database is at revision %s, Berth needs %s. Run `berth db sync`.", in.revision, migrations.Target), nil
+		return Failure, fmt.Sprintf("The database is at revision %s, Berth needs %s. Run `berth db sync`.", in.revision,
+			migrations.Target), nil
 	}
 	return Success, "", nil
 }
@@ -159,8 +166,9 @@ func checkLog(in *inspection) (Verdict, string, error) {
 	if err != nil || entries <= 2*engine.KeepEntries*max(1, writers) {
 		return Success, "", err
 	}
-	return Warning, fmt.Sprintf("The change log has %d entries of %d writers: they are not cleaned up. Services do while they run; "+
-		"where none is to run any more, run `berth db uninstall`.", entries, writers), nil
+	return Warning, fmt.Sprintf(
+		"The change log has %d entries of %d writers: they are not cleaned up. Services do while they run; "+
+			"where none is to run any more, run `berth db uninstall`.", entries, writers), nil
 }
 
 // checkCopy finds the target of an interrupted copy: berth_copy is there until all rows were
@@ -178,7 +186,8 @@ func checkCopy(in *inspection) (Verdict, string, error) {
 // collations differ: MySQL refuses to compare some of those (error 1267), and uses no index for
 // others.
 func checkCharset(in *inspection) (Verdict, string, error) {
-	sets, err := sqlconn.List(in.Tx, func(one *sqlconn.Row) string { return one.Text(0) }, charsetQuery[in.Session.Dialect.Name])
+	sets, err := sqlconn.List(in.Tx, func(one *sqlconn.Row) string { return one.Text(0) },
+		charsetQuery[in.Session.Dialect.Name])
 	if err != nil {
 		return Success, "", err
 	}

@@ -66,8 +66,9 @@ func (in *inspection) allDangling(refs []reference, advice string) (Verdict, str
 // checkAllocations finds allocations of missing providers or classes. They are apart from the
 // other references because they cannot be put right through the API.
 func checkAllocations(in *inspection) (Verdict, string, error) {
-	return in.allDangling(allocated, "No request can show or release them. Keep a dump, and with services stopped run for each "+
-		"DELETE FROM allocations WHERE column NOT IN (SELECT id FROM table).")
+	return in.allDangling(allocated,
+		"No request can show or release them. Keep a dump, and with services stopped run for each "+
+			"DELETE FROM allocations WHERE column NOT IN (SELECT id FROM table).")
 }
 
 // checkReferences finds rows of the other tables that refer to missing ones. The types of
@@ -121,8 +122,10 @@ func checkUsage(in *inspection) (Verdict, string, error) {
 	if err != nil || over == 0 {
 		return Success, "", err
 	}
-	return Warning, fmt.Sprintf("%d inventories have more in use than their capacity%s: %s. Nothing more is placed there; "+
-		"move allocations to other providers, or raise total or allocation_ratio.", over, some(over), strings.Join(named, "; ")), nil
+	return Warning, fmt.Sprintf(
+		"%d inventories have more in use than their capacity%s: %s. Nothing more is placed there; "+
+			"move allocations to other providers, or raise total or allocation_ratio.", over, some(over),
+		strings.Join(named, "; ")), nil
 }
 
 // some says that not all are named.
@@ -165,8 +168,10 @@ ORDER BY id`)
 	if bad == 0 {
 		return Success, "", nil
 	}
-	return Failure, fmt.Sprintf("%d resource providers are not in a proper tree%s: %s. Candidates leave them out or are wrong. Keep a dump, "+
-		"and with services stopped set their parent_provider_id and root_provider_id.", bad, some(bad), strings.Join(named, "; ")), nil
+	return Failure, fmt.Sprintf(
+		"%d resource providers are not in a proper tree%s: %s. Candidates leave them out or are wrong. Keep a dump, "+
+			"and with services stopped set their parent_provider_id and root_provider_id.", bad, some(bad),
+		strings.Join(named, "; ")), nil
 }
 
 // wrong describes what is wrong with a provider, "" for nothing. A missing root is the finding of

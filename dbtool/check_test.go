@@ -20,7 +20,8 @@ var sound = []string{
 	`INSERT INTO users (external_id) VALUES ('user')`,
 	`INSERT INTO placement_aggregates (id, uuid) VALUES (1, 'aggregate')`,
 	`INSERT INTO resource_providers (id, uuid, name, generation, root_provider_id) VALUES (1, 'p1', 'host', 1, 1)`,
-	`INSERT INTO resource_providers (id, uuid, name, generation, root_provider_id, parent_provider_id) VALUES (2, 'p2', 'numa', 1, 1, 1)`,
+	`INSERT INTO resource_providers (id, uuid, name, generation, root_provider_id, parent_provider_id) VALUES (2, 'p2', ` +
+		`'numa', 1, 1, 1)`,
 	`INSERT INTO resource_provider_traits (trait_id, resource_provider_id) VALUES (1, 2)`,
 	`INSERT INTO resource_provider_aggregates (resource_provider_id, aggregate_id) VALUES (1, 1)`,
 	`INSERT INTO inventories (resource_provider_id, resource_class_id, total, reserved, min_unit, max_unit, step_size, allocation_ratio)
@@ -32,7 +33,9 @@ VALUES (2, 0, 6, 1, 1, 6, 1, 2.0)`,
 // findings returns what is not in order, by check.
 func findings(t *testing.T, url string) map[string]string {
 	t.Helper()
-	all, err := with(t, url, dbtool.Look, func(tb *dbtool.Tables) ([]dbtool.Finding, error) { return tb.Check(t.Context()) })
+	all, err := with(t, url, dbtool.Look, func(tb *dbtool.Tables) ([]dbtool.Finding, error) {
+		return tb.Check(t.Context())
+	})
 	if err != nil {
 		t.Fatalf("Check: %v", err)
 	}
@@ -54,25 +57,78 @@ type mistake struct {
 }
 
 var mistakes = []mistake{
-	{"NoRoot", `UPDATE resource_providers SET root_provider_id = NULL WHERE id = 2`, "Missing Root Provider IDs", "Failure: 1 resource providers", false},
-	{"NoConsumer", `INSERT INTO allocations (resource_provider_id, consumer_id, resource_class_id, used) VALUES (2, 'c2', 0, 1), (2, 'c2', 0, 1)`, "Incomplete Consumers", "Warning: 1 consumers", false},
-	{"WrongRoot", `UPDATE resource_providers SET root_provider_id = 2 WHERE id = 2`, "Provider Trees", "Failure: 1 resource providers are not in a proper tree: id 2 has the root 2, its tree has the root 1.", false},
-	{"Circle", `UPDATE resource_providers SET parent_provider_id = 2 WHERE id = 1`, "Provider Trees", "id 1 is its own ancestor, or below one that is; id 2 is its own", false},
-	{"OwnParent", `UPDATE resource_providers SET parent_provider_id = 1 WHERE id = 1`, "Provider Trees", "id 1 is its own ancestor", false},
-	{"NoParent", `UPDATE resource_providers SET parent_provider_id = 9 WHERE id = 2`, "Provider Trees", "id 2 has the parent 9, which is not there", true},
-	{"TooMuchUsed", `UPDATE allocations SET used = 11`, "Usage Over Capacity", "Warning: 1 inventories have more in use than their capacity: p2 has 11 VCPU in use of 10.", false},
-	{"AllocationWithoutProvider", `INSERT INTO allocations (resource_provider_id, consumer_id, resource_class_id, used) VALUES (9, 'c1', 0, 1)`, "Dangling Allocations", "Failure: 1 rows of allocations have a resource_provider_id that is not in resource_providers.", false},
-	{"AllocationWithoutClass", `INSERT INTO allocations (resource_provider_id, consumer_id, resource_class_id, used) VALUES (2, 'c1', 9, 1)`, "Dangling Allocations", "resource_class_id that is not in resource_classes", false},
-	{"InventoryWithoutProvider", `INSERT INTO inventories (resource_provider_id, resource_class_id, total, reserved, min_unit, max_unit, step_size, allocation_ratio) VALUES (9, 0, 1, 0, 1, 1, 1, 1.0)`, "Dangling References", "1 rows of inventories have a resource_provider_id", false},
-	{"InventoryWithoutClass", `INSERT INTO inventories (resource_provider_id, resource_class_id, total, reserved, min_unit, max_unit, step_size, allocation_ratio) VALUES (1, 9, 1, 0, 1, 1, 1, 1.0)`, "Dangling References", "1 rows of inventories have a resource_class_id", false},
-	{"ConsumerWithoutProject", `UPDATE consumers SET project_id = 9`, "Dangling References", "consumers have a project_id", false},
+	{
+		"NoRoot", `UPDATE resource_providers SET root_provider_id = NULL WHERE id = 2`, "Missing Root Provider IDs",
+		"Failure: 1 resource providers", false,
+	},
+	{"NoConsumer", `INSERT INTO allocations (resource_provider_id, consumer_id, resource_class_id, used) VALUES (2, ` +
+		`'c2', 0, 1), (2, 'c2', 0, 1)`, "Incomplete Consumers", "Warning: 1 consumers", false},
+	{
+		"WrongRoot", `UPDATE resource_providers SET root_provider_id = 2 WHERE id = 2`, "Provider Trees",
+		"Failure: 1 resource providers are not in a proper tree: id 2 has the root 2, its tree has the root 1.", false,
+	},
+	{
+		"Circle", `UPDATE resource_providers SET parent_provider_id = 2 WHERE id = 1`, "Provider Trees",
+		"id 1 is its own ancestor, or below one that is; id 2 is its own", false,
+	},
+	{
+		"OwnParent", `UPDATE resource_providers SET parent_provider_id = 1 WHERE id = 1`, "Provider Trees",
+		"id 1 is its own ancestor", false,
+	},
+	{
+		"NoParent", `UPDATE resource_providers SET parent_provider_id = 9 WHERE id = 2`, "Provider Trees",
+		"id 2 has the parent 9, which is not there", true,
+	},
+	{
+		"TooMuchUsed", `UPDATE allocations SET used = 11`, "Usage Over Capacity",
+		"Warning: 1 inventories have more in use than their capacity: p2 has 11 VCPU in use of 10.", false,
+	},
+	{
+		"AllocationWithoutProvider",
+		`INSERT INTO allocations (resource_provider_id, consumer_id, resource_class_id, used) VALUES (9, 'c1', 0, 1)`,
+		"Dangling Allocations",
+		"Failure: 1 rows of allocations have a resource_provider_id that is not in resource_providers.", false,
+	},
+	{
+		"AllocationWithoutClass",
+		`INSERT INTO allocations (resource_provider_id, consumer_id, resource_class_id, used) VALUES (2, 'c1', 9, 1)`,
+		"Dangling Allocations", "resource_class_id that is not in resource_classes", false,
+	},
+	{
+		"InventoryWithoutProvider",
+		`INSERT INTO inventories (resource_provider_id, resource_class_id, total, reserved, min_unit, max_unit, step_size, ` +
+			`allocation_ratio) VALUES (9, 0, 1, 0, 1, 1, 1, 1.0)`,
+		"Dangling References", "1 rows of inventories have a resource_provider_id", false,
+	},
+	{
+		"InventoryWithoutClass",
+		`INSERT INTO inventories (resource_provider_id, resource_class_id, total, reserved, min_unit, max_unit, step_size, ` +
+			`allocation_ratio) VALUES (1, 9, 1, 0, 1, 1, 1, 1.0)`,
+		"Dangling References", "1 rows of inventories have a resource_class_id", false,
+	},
+	{
+		"ConsumerWithoutProject", `UPDATE consumers SET project_id = 9`, "Dangling References", "consumers have a project_id",
+		false,
+	},
 	{"ConsumerWithoutUser", `UPDATE consumers SET user_id = 9`, "Dangling References", "consumers have a user_id", false},
-	{"ConsumerWithoutType", `UPDATE consumers SET consumer_type_id = 9`, "Dangling References", "consumers have a consumer_type_id", true},
+	{
+		"ConsumerWithoutType", `UPDATE consumers SET consumer_type_id = 9`, "Dangling References",
+		"consumers have a consumer_type_id", true,
+	},
 	{"TraitGone", `DELETE FROM traits`, "Dangling References", "resource_provider_traits have a trait_id", true},
-	{"AggregateGone", `DELETE FROM placement_aggregates`, "Dangling References", "resource_provider_aggregates have a aggregate_id", false},
+	{
+		"AggregateGone", `DELETE FROM placement_aggregates`, "Dangling References",
+		"resource_provider_aggregates have a aggregate_id", false,
+	},
 	{"NoInventory", `DELETE FROM inventories`, "Usage Over Capacity", "p2 has 4 VCPU in use of 0", false},
-	{"NoAllocation", `INSERT INTO consumers (uuid, project_id, user_id, generation) VALUES ('c3', 1, 1, 0)`, "Idle Consumers", "Warning: 1 consumers have no allocations.", false},
-	{"CopyUnderWay", `CREATE TABLE berth_copy (id INTEGER)`, "Unfinished Copy", "Failure: A copy into this database was interrupted", false},
+	{
+		"NoAllocation", `INSERT INTO consumers (uuid, project_id, user_id, generation) VALUES ('c3', 1, 1, 0)`,
+		"Idle Consumers", "Warning: 1 consumers have no allocations.", false,
+	},
+	{
+		"CopyUnderWay", `CREATE TABLE berth_copy (id INTEGER)`, "Unfinished Copy",
+		"Failure: A copy into this database was interrupted", false,
+	},
 }
 
 func TestCheckFindsMistakes(t *testing.T) {
@@ -100,7 +156,8 @@ func TestCheckIsContentWithSoundRows(t *testing.T) {
 		}
 		var want []string
 		for _, m := range mistakes {
-			if m.file || slices.Contains([]string{"NoInventory", "AggregateGone", "WrongRoot", "AllocationWithoutClass"}, m.name) {
+			if m.file ||
+				slices.Contains([]string{"NoInventory", "AggregateGone", "WrongRoot", "AllocationWithoutClass"}, m.name) {
 				continue // it hides others, or others hide it
 			}
 			execute(t, url, m.row)
@@ -132,10 +189,12 @@ func TestCheckNamesSomeOfMany(t *testing.T) {
 	url := synced(t, newFile(t))
 	execute(t, url, sound...)
 	for i := 10; i < 20; i++ {
-		execute(t, url, fmt.Sprintf(`INSERT INTO resource_providers (id, uuid, root_provider_id) VALUES (%d, 'p%d', 1)`, i, i))
+		execute(t, url,
+			fmt.Sprintf(`INSERT INTO resource_providers (id, uuid, root_provider_id) VALUES (%d, 'p%d', 1)`, i, i))
 	}
 	got := findings(t, url)["Provider Trees"]
-	if !strings.Contains(got, "10 resource providers are not in a proper tree, 3 of them: id 10 ") || strings.Contains(got, "id 13 ") {
+	if !strings.Contains(got, "10 resource providers are not in a proper tree, 3 of them: id 10 ") ||
+		strings.Contains(got, "id 13 ") {
 		t.Errorf("Provider Trees: %s", got)
 	}
 }
@@ -147,14 +206,18 @@ func TestCheckRevisions(t *testing.T) {
 		return url
 	}
 	for name, tc := range map[string]struct{ url, want string }{
-		"Older":   {"sqlite:///" + old(t, "b4ed3a175331"), "Failure: The database is at revision b4ed3a175331, Berth needs 422ece571366."},
+		"Older": {
+			"sqlite:///" + old(t, "b4ed3a175331"),
+			"Failure: The database is at revision b4ed3a175331, Berth needs 422ece571366.",
+		},
 		"Newer":   {stamped(`UPDATE alembic_version SET version_num = 'a082b8bb98d0'`), ""},
 		"Unknown": {stamped(`UPDATE alembic_version SET version_num = 'c0ffee'`), `Failure: Revision "c0ffee" is not known`},
 		"Without": {stamped(`DROP TABLE alembic_version`), "Warning: There is no table alembic_version"},
 		"Empty":   {"sqlite:///" + emptyFile(t), "Failure: The database is empty."},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := findings(t, tc.url)["Schema Revision"]; !strings.HasPrefix(got, tc.want) || (tc.want == "") != (got == "") {
+			if got := findings(t, tc.url)["Schema Revision"]; !strings.HasPrefix(got, tc.want) ||
+				(tc.want == "") != (got == "") {
 				t.Errorf("Schema Revision: %q, want %q at its beginning", got, tc.want)
 			}
 		})
@@ -165,7 +228,10 @@ func TestCheckOtherCharacterSets(t *testing.T) {
 	needServers(t)
 	for name, tc := range map[string]struct{ statement, want string }{
 		"Latin": {`ALTER TABLE traits CONVERT TO CHARACTER SET latin1`, "Warning: Text is kept as latin1_"},
-		"Mixed": {`ALTER TABLE traits CONVERT TO CHARACTER SET utf8mb4 COLLATE utf8mb4_bin`, "Warning: Columns have different collations (utf8mb4_bin, utf8mb4_general_ci)"},
+		"Mixed": {
+			`ALTER TABLE traits CONVERT TO CHARACTER SET utf8mb4 COLLATE utf8mb4_bin`,
+			"Warning: Columns have different collations (utf8mb4_bin, utf8mb4_general_ci)",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			url := synced(t, places[1].url(t))
@@ -181,12 +247,14 @@ func TestCheckChangeLogThatNobodyClears(t *testing.T) {
 	needServers(t)
 	url := synced(t, places[2].url(t))
 	execute(t, url, `INSERT INTO berth_writers (id, created_at, beat_at) VALUES (1, '2026-01-01', '2026-01-01')`,
-		`INSERT INTO berth_changes (writer, seq, created_at, body) SELECT 1, n, '2026-01-01', '' FROM GENERATE_SERIES(1, 40000) AS n`)
+		`INSERT INTO berth_changes (writer, seq, created_at, body) SELECT 1, n, '2026-01-01', '' FROM GENERATE_SERIES(1, `+
+			`40000) AS n`)
 	if bad := findings(t, url); len(bad) > 0 {
 		t.Errorf("found in a log of its normal size: %v", bad)
 	}
 	execute(t, url, `INSERT INTO berth_changes (writer, seq, created_at, body) VALUES (1, 40001, '2026-01-01', '')`)
-	if got := findings(t, url)["Change Log"]; !strings.HasPrefix(got, "Warning: The change log has 40001 entries of 1 writers") {
+	got := findings(t, url)["Change Log"]
+	if !strings.HasPrefix(got, "Warning: The change log has 40001 entries of 1 writers") {
 		t.Errorf("Change Log: %q", got)
 	}
 }

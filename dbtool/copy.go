@@ -33,7 +33,8 @@ type CopyOptions struct {
 }
 
 // ErrMoved is the error of a copy whose source has other rows in the end than were copied.
-var ErrMoved = errors.New("the copy is not the same as its source: it changed while it was copied or in between; stop what writes to it, drop the target and copy again")
+var ErrMoved = errors.New("the copy is not the same as its source: it changed while it was copied or in between; " +
+	"stop what writes to it, drop the target and copy again")
 
 // Copy copies a consistent snapshot of all rows, ids included, to an empty database, and then
 // compares both databases row by row. It writes in transactions of some thousand rows. Until it is
@@ -110,7 +111,8 @@ func (c *copier) begun(ctx context.Context, resume bool) error {
 			return c.to.nothing(r)
 		}
 		if c.at.source != c.source {
-			return fmt.Errorf("it holds a part of a copy of %s: go on with that one, or drop the database and make it again", c.at.source)
+			return fmt.Errorf("it holds a part of a copy of %s: go on with that one, or drop the database and make it again",
+				c.at.source)
 		}
 		c.copying.rows = c.at.rows
 		return nil
@@ -266,7 +268,8 @@ func (c *copier) compare(ctx context.Context, m meter) error {
 				return fmt.Errorf("checking the copy: %w", err)
 			}
 			if want.rows != got.rows || !bytes.Equal(want.sum.Sum(nil), got.sum.Sum(nil)) {
-				return fmt.Errorf("%s has %d rows there and %d here, or not the same ones: %w", table.Name, want.rows, got.rows, ErrMoved)
+				return fmt.Errorf("%s has %d rows there and %d here, or not the same ones: %w", table.Name, want.rows, got.rows,
+					ErrMoved)
 			}
 		}
 		return nil

@@ -39,7 +39,9 @@ func TestCopyRoundTheDatabases(t *testing.T) {
 		if got := dump(t, to); got != want {
 			t.Fatalf("the copy on %s is another: %s", stop.name, firstDifference(want, got))
 		}
-		if own, err := with(t, to, dbtool.Look, func(t *dbtool.Tables) ([]dbtool.TableCount, error) { return t.Own(context.Background()) }); err != nil || len(own) > 0 {
+		if own, err := with(t, to, dbtool.Look, func(t *dbtool.Tables) ([]dbtool.TableCount, error) {
+			return t.Own(context.Background())
+		}); err != nil || len(own) > 0 {
 			t.Errorf("Copy to %s leaves the tables %v, %v", stop.name, own, err)
 		}
 		from = to
@@ -98,14 +100,17 @@ func TestInterruptedCopyGoesOn(t *testing.T) {
 	inhabit(t, source, 250, 450)
 	want := dump(t, source)
 	onPlaces(t, func(t *testing.T, to string) {
-		for n, table := range []string{"resource_classes", "resource_providers", "resource_provider_traits", "inventories", "allocations"} {
+		for n, table := range []string{
+			"resource_classes", "resource_providers", "resource_provider_traits", "inventories", "allocations",
+		} {
 			opts := dbtool.CopyOptions{Resume: n > 0}
 			ctx, cancel := context.WithCancel(t.Context())
 			opts.Copying = cutAt(cancel, table).Copying
 			if _, err := copyUnder(t, ctx, source, to, opts); !errors.Is(err, context.Canceled) {
 				t.Fatalf("Copy cut off at %s = %v", table, err)
 			}
-			if _, err := copied(t, source, to, dbtool.CopyOptions{}); !errors.Is(err, dbtool.ErrFilled) || !strings.Contains(err.Error(), "--resume") {
+			if _, err := copied(t, source, to, dbtool.CopyOptions{}); !errors.Is(err, dbtool.ErrFilled) ||
+				!strings.Contains(err.Error(), "--resume") {
 				t.Fatalf("Copy without Resume after %s = %v, want ErrFilled", table, err)
 			}
 			if err := restore(t, to, want); !errors.Is(err, dbtool.ErrFilled) {
@@ -180,7 +185,9 @@ func TestCopyThatIsNotPlannedWritesNothing(t *testing.T) {
 	onPlaces(t, func(t *testing.T, to string) {
 		from := synced(t, newFile(t))
 		inhabit(t, from, 10, 10)
-		if _, err := copied(t, from, to, dbtool.CopyOptions{Planned: func(dbtool.CopyPlan) error { return errCut }}); !errors.Is(err, errCut) {
+		if _, err := copied(t, from, to, dbtool.CopyOptions{Planned: func(dbtool.CopyPlan) error {
+			return errCut
+		}}); !errors.Is(err, errCut) {
 			t.Errorf("Copy = %v, want the error of Planned", err)
 		}
 		u, err := with(t, to, dbtool.Make, func(tb *dbtool.Tables) (dbtool.Upgrade, error) { return tb.Plan(t.Context()) })
@@ -250,7 +257,8 @@ func TestCopyGoesOnWithItsSource(t *testing.T) {
 	if _, err := copyUnder(t, ctx, from, to, cutAt(cancel, "traits")); !errors.Is(err, context.Canceled) {
 		t.Fatalf("Copy = %v", err)
 	}
-	if _, err := copied(t, to, newFile(t), dbtool.CopyOptions{}); err == nil || !strings.Contains(err.Error(), "--resume") {
+	if _, err := copied(t, to, newFile(t), dbtool.CopyOptions{}); err == nil ||
+		!strings.Contains(err.Error(), "--resume") {
 		t.Errorf("Copy of a part of a copy = %v, want an error", err)
 	}
 	another := synced(t, newFile(t))

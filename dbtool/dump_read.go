@@ -110,7 +110,8 @@ func (d *dumpReader) head() error {
 		return d.damaged("it is not the head of a dump")
 	}
 	if h.Version != dumpVersion || h.Schema != migrations.Target {
-		return fmt.Errorf("the dump has version %d and schema %s, this program reads version %d and %s: use the berth that made it",
+		return fmt.Errorf(
+			"the dump has version %d and schema %s, this program reads version %d and %s: use the berth that made it",
 			h.Version, h.Schema, dumpVersion, migrations.Target)
 	}
 	return d.next()
@@ -118,7 +119,9 @@ func (d *dumpReader) head() error {
 
 // table reads the head of a table, which is the current line, and its rows. The line after them is
 // then the current one.
-func (d *dumpReader) table(ctx context.Context, table migrations.Table, fn func(migrations.Table, []tuple) error) (total int64, err error) {
+func (d *dumpReader) table(
+	ctx context.Context, table migrations.Table, fn func(migrations.Table, []tuple) error,
+) (total int64, err error) {
 	var head dumpTable
 	if err := d.current(&head, "the table "+table.Name); err != nil {
 		return 0, err

@@ -119,7 +119,8 @@ var damages = map[string]func(string) string{
 	"NoTime":        func(s string) string { return strings.Replace(s, "2026-01-31", "2026-02-31", 1) },
 	"RowGone":       func(s string) string { return strings.Replace(s, "[null,null,2,\"p2\",null,null,2,null]\n", "", 1) },
 	"RowTwice": func(s string) string {
-		return strings.Replace(s, "[null,null,6,2,0,8,0,1,8,1,16]\n", "[null,null,6,2,0,8,0,1,8,1,16]\n[null,null,6,2,0,8,0,1,8,1,16]\n", 1)
+		return strings.Replace(s, "[null,null,6,2,0,8,0,1,8,1,16]\n",
+			"[null,null,6,2,0,8,0,1,8,1,16]\n[null,null,6,2,0,8,0,1,8,1,16]\n", 1)
 	},
 	"ValueMissing": func(s string) string { return strings.Replace(s, "6,2,0,8,", "6,2,0,", 1) },
 	"TableGone": func(s string) string {
@@ -318,7 +319,8 @@ func TestDumpEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	tb := tables(t, url, dbtool.Look)
-	if _, err := tb.Dump(ctx, new(bytes.Buffer), func(string, int64, int64) { cancel() }); !errors.Is(err, context.Canceled) {
+	_, err := tb.Dump(ctx, new(bytes.Buffer), func(string, int64, int64) { cancel() })
+	if !errors.Is(err, context.Canceled) {
 		t.Errorf("Dump = %v, want Canceled", err)
 	}
 }

@@ -157,14 +157,16 @@ func (f *filler) rows(table, columns string, n int, row func(i int) []any) {
 			args = append(args, row(i)...)
 		}
 		one := "(" + strings.TrimSuffix(strings.Repeat("?, ", len(args)/(last-first+1)), ", ") + ")"
-		text := "INSERT INTO " + table + " (" + columns + ") VALUES " + strings.TrimSuffix(strings.Repeat(one+", ", last-first+1), ", ")
+		text := "INSERT INTO " + table + " (" + columns + ") VALUES " +
+			strings.TrimSuffix(strings.Repeat(one+", ", last-first+1), ", ")
 		f.statements = append(f.statements, append([]any{text}, args...))
 	}
 }
 
 // written is when the i-th row was written, to the microsecond.
 func written(i int) string {
-	return time.Date(2026, 1, 31, 23, 59, 58, 999999000, time.UTC).Add(time.Duration(i) * 1234567 * time.Microsecond).Format("2006-01-02 15:04:05.000000")
+	return time.Date(2026, 1, 31, 23, 59, 58, 999999000, time.UTC).Add(time.Duration(i) * 1234567 * time.Microsecond).
+		Format("2006-01-02 15:04:05.000000")
 }
 
 // oddNames are texts that do not survive careless hands.
@@ -194,30 +196,37 @@ func (f *filler) names() {
 	f.rows("resource_classes", "created_at, updated_at, id, name", 3, func(i int) []any {
 		return []any{written(i), nil, i - 1, []string{"VCPU", "MEMORY_MB", "DISK_GB"}[i-1]}
 	})
-	f.rows("traits", "created_at, id, name", 5, func(i int) []any { return []any{written(i), i * 7, fmt.Sprint("CUSTOM_T", i)} })
-	f.rows("consumer_types", "created_at, id, name", 2, func(i int) []any { return []any{nil, i, []string{"INSTANCE", "MIGRATION"}[i-1]} })
+	f.rows("traits", "created_at, id, name", 5, func(i int) []any {
+		return []any{written(i), i * 7, fmt.Sprint("CUSTOM_T", i)}
+	})
+	f.rows("consumer_types", "created_at, id, name", 2, func(i int) []any {
+		return []any{nil, i, []string{"INSTANCE", "MIGRATION"}[i-1]}
+	})
 	f.rows("projects", "created_at, updated_at, id, external_id", len(oddNames), func(i int) []any {
 		return []any{written(i), written(i + 1), i, oddNames[i-1]}
 	})
 	f.rows("users", "id, external_id", 2, func(i int) []any { return []any{i, fmt.Sprint("user", i)} })
-	f.rows("placement_aggregates", "created_at, id, uuid", 4, func(i int) []any { return []any{written(i), i, fmt.Sprintf("a%035d", i)} })
+	f.rows("placement_aggregates", "created_at, id, uuid", 4, func(i int) []any {
+		return []any{written(i), i, fmt.Sprintf("a%035d", i)}
+	})
 }
 
 func (f *filler) providers(n int) {
-	f.rows("resource_providers", "created_at, updated_at, id, uuid, name, generation, root_provider_id, parent_provider_id", n, func(i int) []any {
-		name := fmt.Sprintf("host%d", i)
-		if i <= len(oddNames) {
-			name = oddNames[i-1]
-		}
-		root, parent := i, any(nil)
-		if i%3 == 0 {
-			root, parent = i-2, i-1
-		}
-		if i%3 == 2 {
-			root, parent = i-1, i-1
-		}
-		return []any{written(i), nil, i, fmt.Sprintf("p%035d", i), name, i % 5, root, parent}
-	})
+	f.rows("resource_providers",
+		"created_at, updated_at, id, uuid, name, generation, root_provider_id, parent_provider_id", n, func(i int) []any {
+			name := fmt.Sprintf("host%d", i)
+			if i <= len(oddNames) {
+				name = oddNames[i-1]
+			}
+			root, parent := i, any(nil)
+			if i%3 == 0 {
+				root, parent = i-2, i-1
+			}
+			if i%3 == 2 {
+				root, parent = i-1, i-1
+			}
+			return []any{written(i), nil, i, fmt.Sprintf("p%035d", i), name, i % 5, root, parent}
+		})
 	f.statements = append(f.statements, []any{`
 UPDATE resource_providers
 SET parent_provider_id = ?, root_provider_id = ?, name = NULL
@@ -225,18 +234,28 @@ WHERE id = 1`, n, n})
 	f.rows("resource_provider_traits", "created_at, trait_id, resource_provider_id", 2*n, func(i int) []any {
 		return []any{written(i), 7 * (1 + i%2), 1 + i/2%n}
 	})
-	f.rows("resource_provider_aggregates", "resource_provider_id, aggregate_id", n, func(i int) []any { return []any{i, 1 + i%4} })
-	f.rows("inventories", "created_at, updated_at, id, resource_provider_id, resource_class_id, total, reserved, min_unit, max_unit, step_size, allocation_ratio",
+	f.rows("resource_provider_aggregates", "resource_provider_id, aggregate_id", n, func(i int) []any {
+		return []any{i, 1 + i%4}
+	})
+	f.rows("inventories", "created_at, updated_at, id, resource_provider_id, resource_class_id, total, reserved, "+
+		"min_unit, max_unit, step_size, allocation_ratio",
 		3*n, func(i int) []any {
-			return []any{written(i), written(i), i + 100, 1 + (i-1)/3, (i - 1) % 3, 1<<31 - 1, i % 3, 1, 1<<31 - 1, 1, oddRatios[i%len(oddRatios)]}
+			return []any{
+				written(i), written(i), i + 100, 1 + (i-1)/3, (i - 1) % 3, 1<<31 - 1, i % 3, 1, 1<<31 - 1, 1,
+				oddRatios[i%len(oddRatios)],
+			}
 		})
 }
 
 func (f *filler) consumers(providers, allocations int) {
-	f.rows("consumers", "created_at, updated_at, id, uuid, project_id, user_id, generation, consumer_type_id", (allocations+1)/2, func(i int) []any {
-		return []any{written(i), written(i), i, fmt.Sprintf("c%035d", i), 1 + i%len(oddNames), 1 + i%2, i % 4, []any{nil, 1, 2}[i%3]}
-	})
-	f.rows("allocations", "created_at, updated_at, id, resource_provider_id, consumer_id, resource_class_id, used", allocations, func(i int) []any {
-		return []any{written(i), nil, 2*i + 1, 1 + i%providers, fmt.Sprintf("c%035d", (i+1)/2), i % 3, 1}
-	})
+	f.rows("consumers", "created_at, updated_at, id, uuid, project_id, user_id, generation, consumer_type_id",
+		(allocations+1)/2, func(i int) []any {
+			return []any{
+				written(i), written(i), i, fmt.Sprintf("c%035d", i), 1 + i%len(oddNames), 1 + i%2, i % 4, []any{nil, 1, 2}[i%3],
+			}
+		})
+	f.rows("allocations", "created_at, updated_at, id, resource_provider_id, consumer_id, resource_class_id, used",
+		allocations, func(i int) []any {
+			return []any{written(i), nil, 2*i + 1, 1 + i%providers, fmt.Sprintf("c%035d", (i+1)/2), i % 3, 1}
+		})
 }

@@ -34,7 +34,8 @@ func TestMigrationsCompleteRows(t *testing.T) {
 		for i := 10; i < 15; i++ {
 			execute(t, url,
 				fmt.Sprintf(`INSERT INTO resource_providers (id, uuid) VALUES (%d, 'p%d')`, i, i),
-				fmt.Sprintf(`INSERT INTO allocations (resource_provider_id, consumer_id, resource_class_id, used) VALUES (1, 'c%d', 0, 1), (2, 'c%d', 0, 1)`, i, i))
+				fmt.Sprintf(`INSERT INTO allocations (resource_provider_id, consumer_id, resource_class_id, used) VALUES (1, `+
+					`'c%d', 0, 1), (2, 'c%d', 0, 1)`, i, i))
 		}
 		var got [][2]int
 		for range 4 {
@@ -45,10 +46,12 @@ func TestMigrationsCompleteRows(t *testing.T) {
 			t.Errorf("rows changed (-want +got):\n%s", diff)
 		}
 		bad := findings(t, url)
-		if bad["Missing Root Provider IDs"]+bad["Incomplete Consumers"]+bad["Provider Trees"]+bad["Dangling References"] != "" {
+		if bad["Missing Root Provider IDs"]+bad["Incomplete Consumers"]+bad["Provider Trees"]+
+			bad["Dangling References"] != "" {
 			t.Errorf("found afterwards: %v", bad)
 		}
-		if diff := cmp.Diff([]int64{1, 1, 10, 11, 12, 13, 14}, numbers(t, url, `SELECT root_provider_id FROM resource_providers ORDER BY id`)); diff != "" {
+		if diff := cmp.Diff([]int64{1, 1, 10, 11, 12, 13, 14},
+			numbers(t, url, `SELECT root_provider_id FROM resource_providers ORDER BY id`)); diff != "" {
 			t.Errorf("roots (-want +got):\n%s", diff)
 		}
 		if n := numbers(t, url, `
@@ -89,7 +92,8 @@ func TestMigrationsEndInCircles(t *testing.T) {
 	if roots, _ := migrate(t, url, 50); roots != 2 {
 		t.Errorf("%d rows were changed, want 2", roots)
 	}
-	if diff := cmp.Diff([]int64{1, 1}, numbers(t, url, `SELECT root_provider_id FROM resource_providers ORDER BY id`)); diff != "" {
+	diff := cmp.Diff([]int64{1, 1}, numbers(t, url, `SELECT root_provider_id FROM resource_providers ORDER BY id`))
+	if diff != "" {
 		t.Errorf("roots (-want +got):\n%s", diff)
 	}
 }
@@ -99,7 +103,8 @@ func TestMigrationsSideBySide(t *testing.T) {
 	onServers(t, func(t *testing.T, url string) {
 		execute(t, synced(t, url), sound...)
 		for i := range 60 {
-			execute(t, url, fmt.Sprintf(`INSERT INTO allocations (resource_provider_id, consumer_id, resource_class_id, used) VALUES (1, 'x%d', 0, 1)`, i))
+			execute(t, url, fmt.Sprintf(
+				`INSERT INTO allocations (resource_provider_id, consumer_id, resource_class_id, used) VALUES (1, 'x%d', 0, 1)`, i))
 		}
 		made := make(chan int)
 		for range 2 {

@@ -22,7 +22,9 @@ func (t *Tables) Placement(ctx context.Context, consumers bool, p Progress) (*cl
 		if err != nil {
 			return err
 		}
-		l := &recordLoader{Tx: r, meter: meter{progress: p, of: total}, records: &cloud.Placement{}, providers: map[int64]int{}}
+		l := &recordLoader{
+			Tx: r, meter: meter{progress: p, of: total}, records: &cloud.Placement{}, providers: map[int64]int{},
+		}
 		if err := l.load(consumers); err != nil {
 			return err
 		}
@@ -77,7 +79,10 @@ func (l *recordLoader) load(consumers bool) error {
 		of            func(*cloud.Provider) *[]string
 	}{
 		{"resource_provider_traits", "trait_id", traits, func(p *cloud.Provider) *[]string { return &p.Traits }},
-		{"resource_provider_aggregates", "aggregate_id", aggregates, func(p *cloud.Provider) *[]string { return &p.Aggregates }},
+		{
+			"resource_provider_aggregates", "aggregate_id", aggregates,
+			func(p *cloud.Provider) *[]string { return &p.Aggregates },
+		},
 	} {
 		err := l.each(m.table, `SELECT resource_provider_id, `+m.column+` FROM `+m.table, func(row *sqlconn.Row) {
 			if at, ok := l.providers[row.Int(0)]; ok && m.names[row.Int(1)] != "" {
@@ -208,31 +213,32 @@ LEFT JOIN consumer_types t ON t.id = c.consumer_type_id`, func(row *sqlconn.Row)
 			return err
 		}
 	}
-	err := l.each("allocations", `SELECT resource_provider_id, resource_class_id, consumer_id, used FROM allocations`, func(row *sqlconn.Row) {
-		at, ok := l.providers[row.Int(0)]
-		class := classes[row.Int(1)]
-		if !ok || class == "" {
-			return
-		}
-		provider, uuid, used := &l.records.Providers[at], row.Text(2), row.Int(3)
-		provider.Usages[class] += used
-		if !consumers {
-			return
-		}
-		i, ok := index[uuid]
-		if !ok {
-			i, index[uuid] = len(list), len(list)
-			list = append(list, cloud.Consumer{UUID: uuid})
-		}
-		c := &list[i]
-		if c.Allocations == nil {
-			c.Allocations = map[string]map[string]int64{}
-		}
-		if c.Allocations[provider.UUID] == nil {
-			c.Allocations[provider.UUID] = map[string]int64{}
-		}
-		c.Allocations[provider.UUID][class] += used
-	})
+	err := l.each("allocations", `SELECT resource_provider_id, resource_class_id, consumer_id, used FROM allocations`,
+		func(row *sqlconn.Row) {
+			at, ok := l.providers[row.Int(0)]
+			class := classes[row.Int(1)]
+			if !ok || class == "" {
+				return
+			}
+			provider, uuid, used := &l.records.Providers[at], row.Text(2), row.Int(3)
+			provider.Usages[class] += used
+			if !consumers {
+				return
+			}
+			i, ok := index[uuid]
+			if !ok {
+				i, index[uuid] = len(list), len(list)
+				list = append(list, cloud.Consumer{UUID: uuid})
+			}
+			c := &list[i]
+			if c.Allocations == nil {
+				c.Allocations = map[string]map[string]int64{}
+			}
+			if c.Allocations[provider.UUID] == nil {
+				c.Allocations[provider.UUID] = map[string]int64{}
+			}
+			c.Allocations[provider.UUID][class] += used
+		})
 	if consumers {
 		l.records.Consumers = make([]cloud.Consumer, 0, len(list))
 		for _, c := range list {

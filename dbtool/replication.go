@@ -93,7 +93,9 @@ func (t *Tables) Replication(ctx context.Context) (s Replication, err error) {
 // showSources are the statements that show what a server follows, of MariaDB, of MySQL since 8.0.22
 // and before, with the right that a user needs.
 var showSources = []struct{ statement, right string }{
-	{"SHOW ALL SLAVES STATUS", "REPLICA MONITOR"}, {"SHOW REPLICA STATUS", "REPLICATION CLIENT"}, {"SHOW SLAVE STATUS", "REPLICATION CLIENT"},
+	{"SHOW ALL SLAVES STATUS", "REPLICA MONITOR"},
+	{"SHOW REPLICA STATUS", "REPLICATION CLIENT"},
+	{"SHOW SLAVE STATUS", "REPLICATION CLIENT"},
 }
 
 // readMySQL reads what every user may know. It returns the user, as statements have it.
@@ -119,7 +121,8 @@ func (s *Replication) readMySQL(r *sqlconn.Tx) (user string, err error) {
 		case "slaves_connected":
 			s.Replicas = one.Int(1)
 		}
-	}, `SHOW GLOBAL STATUS WHERE Variable_name IN ('wsrep_cluster_size', 'wsrep_cluster_status', 'wsrep_local_state_comment', 'Slaves_connected')`)
+	}, `SHOW GLOBAL STATUS WHERE Variable_name IN ('wsrep_cluster_size', 'wsrep_cluster_status', `+
+		`'wsrep_local_state_comment', 'Slaves_connected')`)
 	if c.Size > 0 { // 0 where Galera is there and not in use
 		s.Cluster = &c
 	}
@@ -144,7 +147,8 @@ func (s *Replication) readSources(r *sqlconn.Tx, show string) error {
 			return ""
 		}
 		row := Source{
-			Address: net.JoinHostPort(text("Master_Host"), text("Master_Port")), Receives: text("Slave_IO_Running"), Applies: text("Slave_SQL_Running"), Behind: -1,
+			Address: net.JoinHostPort(text("Master_Host"), text("Master_Port")), Receives: text("Slave_IO_Running"),
+			Applies: text("Slave_SQL_Running"), Behind: -1,
 			Problem: strings.TrimSpace(text("Last_IO_Error") + " " + text("Last_SQL_Error")),
 		}
 		if i, ok := at["Seconds_Behind_Master"]; ok && !one.Null(i) {

@@ -80,18 +80,24 @@ func TestReplica(t *testing.T) {
 		}
 	}
 	following := func(r dbtool.Replication) bool {
-		return len(r.Sources) == 1 && r.Sources[0].Receives == "Yes" && r.Sources[0].Applies == "Yes" && r.Sources[0].Behind == 0
+		return len(r.Sources) == 1 && r.Sources[0].Receives == "Yes" && r.Sources[0].Applies == "Yes" &&
+			r.Sources[0].Behind == 0
 	}
 	grant := "GRANT REPLICA MONITOR ON *.* TO '" + d.User + "'@'127.0.0.1'"
-	if diff := cmp.Diff(dbtool.Replication{ReadOnly: true, Grant: grant, Replicas: 0}, await(func(dbtool.Replication) bool { return true })); diff != "" {
+	if diff := cmp.Diff(dbtool.Replication{ReadOnly: true, Grant: grant, Replicas: 0},
+		await(func(dbtool.Replication) bool { return true })); diff != "" {
 		t.Errorf("to a user without rights the replica says (-want +got):\n%s", diff)
 	}
-	if _, err := dbtool.OpenTables(t.Context(), sqlstore.Options{Server: server(t, d.URL(replica.Address()))}, dbtool.Look); err == nil || !strings.Contains(err.Error(), "read-only") {
+	replicaOptions := sqlstore.Options{Server: server(t, d.URL(replica.Address()))}
+	_, err := dbtool.OpenTables(t.Context(), replicaOptions, dbtool.Look)
+	if err == nil || !strings.Contains(err.Error(), "read-only") {
 		t.Errorf("opening a replica as any server: %v", err)
 	}
 	primary.Exec(t, grant)
 	await(func(r dbtool.Replication) bool { return r.Grant == "" }) // it has followed
-	want := dbtool.Replication{ReadOnly: true, Replicas: 0, Sources: []dbtool.Source{{Address: primary.Address(), Receives: "Yes", Applies: "Yes"}}}
+	want := dbtool.Replication{
+		ReadOnly: true, Replicas: 0, Sources: []dbtool.Source{{Address: primary.Address(), Receives: "Yes", Applies: "Yes"}},
+	}
 	if diff := cmp.Diff(want, await(following)); diff != "" {
 		t.Errorf("the replica says (-want +got):\n%s", diff)
 	}
@@ -102,17 +108,22 @@ func TestReplica(t *testing.T) {
 
 	// A statement takes long on the replica only.
 	_, port, _ := net.SplitHostPort(replica.Address())
-	primary.Exec(t, "SET binlog_format = STATEMENT", "CREATE DATABASE slow", "CREATE TABLE slow.rows (n INT)", "INSERT INTO slow.rows VALUES (IF(@@port = "+port+", SLEEP(3), 0))")
+	primary.Exec(t, "SET binlog_format = STATEMENT", "CREATE DATABASE slow", "CREATE TABLE slow.rows (n INT)",
+		"INSERT INTO slow.rows VALUES (IF(@@port = "+port+", SLEEP(3), 0))")
 	await(func(r dbtool.Replication) bool { return r.Sources[0].Behind > 0 })
 	await(following)
 
 	replica.Exec(t, "STOP SLAVE SQL_THREAD")
-	if s := await(func(r dbtool.Replication) bool { return r.Sources[0].Applies == "No" }).Sources[0]; s.Behind != -1 || s.Receives != "Yes" || s.Problem != "" {
+	if s := await(func(r dbtool.Replication) bool { return r.Sources[0].Applies == "No" }).Sources[0]; s.Behind != -1 ||
+		s.Receives != "Yes" || s.Problem != "" {
 		t.Errorf("a replica that was stopped says %+v", s)
 	}
 	replica.Exec(t, "DROP TABLE slow.rows", "START SLAVE SQL_THREAD")
 	primary.Exec(t, "INSERT INTO slow.rows VALUES (1)")
-	if s := await(func(r dbtool.Replication) bool { return r.Sources[0].Applies == "No" && r.Sources[0].Problem != "" }).Sources[0]; !strings.Contains(s.Problem, "Table 'slow.rows' doesn't exist") {
+	if s := await(func(r dbtool.Replication) bool {
+		return r.Sources[0].Applies == "No" &&
+			r.Sources[0].Problem != ""
+	}).Sources[0]; !strings.Contains(s.Problem, "Table 'slow.rows' doesn't exist") {
 		t.Errorf("a replica that cannot go on says %+v", s)
 	}
 }

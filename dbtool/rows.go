@@ -220,7 +220,8 @@ func parseLine(table migrations.Table, text []byte) (tuple, error) {
 		return nil, fmt.Errorf("%w: %v", errLine, err)
 	}
 	if len(values) != len(table.Columns) {
-		return nil, fmt.Errorf("%w: it has %d values, %s has %d columns", errLine, len(values), table.Name, len(table.Columns))
+		return nil, fmt.Errorf("%w: it has %d values, %s has %d columns", errLine, len(values), table.Name,
+			len(table.Columns))
 	}
 	t := make(tuple, len(values))
 	for i, v := range values {

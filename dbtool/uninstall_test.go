@@ -14,13 +14,17 @@ import (
 
 func uninstall(t *testing.T, url string, force bool) error {
 	t.Helper()
-	_, err := with(t, url, dbtool.Change, func(tb *dbtool.Tables) (any, error) { return nil, tb.Uninstall(t.Context(), force) })
+	_, err := with(t, url, dbtool.Change, func(tb *dbtool.Tables) (any, error) {
+		return nil, tb.Uninstall(t.Context(), force)
+	})
 	return err
 }
 
 func own(t *testing.T, url string) []dbtool.TableCount {
 	t.Helper()
-	all, err := with(t, url, dbtool.Look, func(tb *dbtool.Tables) ([]dbtool.TableCount, error) { return tb.Own(t.Context()) })
+	all, err := with(t, url, dbtool.Look, func(tb *dbtool.Tables) ([]dbtool.TableCount, error) {
+		return tb.Own(t.Context())
+	})
 	if err != nil {
 		t.Fatalf("Own: %v", err)
 	}
@@ -85,11 +89,15 @@ func TestUninstallByForce(t *testing.T) {
 func TestVersion(t *testing.T) {
 	onPlaces(t, func(t *testing.T, url string) {
 		synced(t, url)
-		v, err := with(t, url, dbtool.Look, func(tb *dbtool.Tables) (dbtool.Version, error) { return tb.Version(t.Context()) })
+		v, err := with(t, url, dbtool.Look, func(tb *dbtool.Tables) (dbtool.Version, error) {
+			return tb.Version(t.Context())
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := dbtool.Version{Server: v.Server, Revision: "422ece571366", Standing: dbtool.StandsCurrent, Release: "Xena (6.0)", Own: 1}
+		want := dbtool.Version{
+			Server: v.Server, Revision: "422ece571366", Standing: dbtool.StandsCurrent, Release: "Xena (6.0)", Own: 1,
+		}
 		if at(t, url).Server == nil {
 			want.Own = 0
 		}
