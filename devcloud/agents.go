@@ -154,7 +154,9 @@ func (c *cloud) agentServices(host string) []agent.Service {
 }
 
 // reporter returns an agent of a host, which reads its settings again when the files change.
-func (c *cloud) reporter(host string, kind agentsettings.Kind, sources osloconfig.Sources, services []agent.Service) (*agent.Reporter, error) {
+func (c *cloud) reporter(
+	host string, kind agentsettings.Kind, sources osloconfig.Sources, services []agent.Service,
+) (*agent.Reporter, error) {
 	log := c.output.Logger(daemon.AgentLog).With("agent", string(kind), "host", host)
 	read := func() (*agentsettings.Settings, []agent.Service, error) {
 		set, warnings, err := agentsettings.Load(kind, sources, agentsettings.Names{Host: host, Canonical: host})
@@ -166,8 +168,9 @@ func (c *cloud) reporter(host string, kind agentsettings.Kind, sources osloconfi
 	set, _, err := read()
 	findings := &agent.Findings{}
 	return &agent.Reporter{
-		Background: c.enforcePorts(host, findings, log), Observed: func() agentsettings.Observed { return agentsettings.Observed{Findings: findings.List()} },
-		Services: services, Settings: set, Read: read, Log: log,
+		Background: c.enforcePorts(host, findings, log),
+		Observed:   func() agentsettings.Observed { return agentsettings.Observed{Findings: findings.List()} },
+		Services:   services, Settings: set, Read: read, Log: log,
 		Fingerprint: func() agentsettings.Fingerprint { return agentsettings.FingerprintOf(sources) },
 	}, err
 }

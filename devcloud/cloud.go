@@ -201,10 +201,14 @@ func (c *cloud) start(ctx context.Context) (err error) {
 	c.directory = newDirectory(c.passwords, token)
 	trust := daemon.Dependencies{
 		Authenticate: identityapi.Authenticate(c.directory), Empty: c.opts.Reset,
-		Guard: &daemon.Guard{Remote: c.opts.Remote, Advice: "passwords and tokens go over the network without TLS; accept the danger with --allow-remote-without-tls"},
+		Guard: &daemon.Guard{
+			Remote: c.opts.Remote,
+			Advice: "passwords and tokens go over the network without TLS; accept the danger with --allow-remote-without-tls",
+		},
 	}
 	if c.identity, err = daemon.StartSmall(ctx, c.process, c.listening(c.opts.IdentityListen), "Identity", httpapi.Config{
-		Service: "identity", Routes: (&identityapi.API{Directory: c.directory}).Routes(), Public: identityapi.Public, Problem: identityapi.Problem,
+		Service: "identity", Routes: (&identityapi.API{Directory: c.directory}).Routes(), Public: identityapi.Public,
+		Problem: identityapi.Problem,
 	}, c.output.Logger(daemon.IdentityLog), trust); err != nil {
 		return atFlag(err, "identity", "identity-listen")
 	}
@@ -213,14 +217,16 @@ func (c *cloud) start(ctx context.Context) (err error) {
 		return daemon.Fail(daemon.WrongSettings, err)
 	}
 	if c.images, err = daemon.StartSmall(ctx, c.process, c.listening(c.opts.ImageListen), "Image", httpapi.Config{
-		Service: "image", Routes: (&imageapi.API{Catalog: catalog}).Routes(), Public: imageapi.Public, Problem: imageapi.Problem,
+		Service: "image", Routes: (&imageapi.API{Catalog: catalog}).Routes(), Public: imageapi.Public,
+		Problem: imageapi.Problem,
 	}, c.output.Logger(daemon.ImageLog), trust); err != nil {
 		return atFlag(err, "image", "image-listen")
 	}
 	places := config.DefaultPlacement()
 	c.listening(c.opts.Listen)(&places.Berth)
 	places.Database.Connection = c.database("placement.db")
-	if c.placement, err = daemon.StartPlacement(ctx, c.process, places, c.output.Logger(daemon.PlacementLog), trust); err != nil {
+	placementLog := c.output.Logger(daemon.PlacementLog)
+	if c.placement, err = daemon.StartPlacement(ctx, c.process, places, placementLog, trust); err != nil {
 		return atFlag(err, "placement", "listen")
 	}
 	networks := config.DefaultNetwork()
@@ -234,7 +240,8 @@ func (c *cloud) start(ctx context.Context) (err error) {
 		"placement": c.login(upNetwork, func() string { return c.url(&c.placement.Server) }),
 		"compute":   c.login(upNetwork, func() string { addr, _ := c.computeURL.Load().(string); return addr }),
 	}
-	if c.network, err = daemon.StartNetwork(ctx, c.process, networks, c.output.Logger(daemon.NetworkLog), trust); err != nil {
+	networkLog := c.output.Logger(daemon.NetworkLog)
+	if c.network, err = daemon.StartNetwork(ctx, c.process, networks, networkLog, trust); err != nil {
 		return atFlag(err, "network", "network-listen")
 	}
 	if err := c.startCompute(ctx, secret, trust); err != nil {
@@ -250,7 +257,8 @@ func atFlag(err error, service, flag string) error {
 	if !errors.As(err, &f) || f.Cause != daemon.AddressUnusable {
 		return err
 	}
-	return daemon.Fail(daemon.AddressUnusable, fmt.Errorf("the %s service cannot have its address, which --%s changes: %w", service, flag, err))
+	return daemon.Fail(daemon.AddressUnusable,
+		fmt.Errorf("the %s service cannot have its address, which --%s changes: %w", service, flag, err))
 }
 
 // listening sets the address of a service, and the accepted names of this machine.
@@ -265,7 +273,9 @@ func (c *cloud) startCompute(ctx context.Context, secret string, g daemon.Depend
 	computes.Berth.HostKeySecret = osloconfig.Secret(secret)
 	computes.Database.Connection, computes.Database.SyncOnStartup = c.database("compute.db"), true
 	g.Access, g.Alone = map[string]client.Access{}, true
-	for kind, s := range map[string]*daemon.Server{"placement": &c.placement.Server, "network": &c.network.Server, "image": &c.images.Server} {
+	for kind, s := range map[string]*daemon.Server{
+		"placement": &c.placement.Server, "network": &c.network.Server, "image": &c.images.Server,
+	} {
 		g.Access[kind] = c.login(upCompute, func() string { return c.url(s) })
 	}
 	s, err := daemon.StartCompute(ctx, c.process, computes, c.output.Logger(daemon.ComputeLog), g)

@@ -51,7 +51,8 @@ func (c *cloud) playGuide(ctx context.Context, out io.Writer) error {
 // person logs a user in.
 func (c *cloud) person(ctx context.Context, name string) (p person, err error) {
 	provider, err := openstack.AuthenticatedClient(ctx, gophercloud.AuthOptions{
-		IdentityEndpoint: c.url(&c.identity.Server) + "/v3", Username: name, Password: c.passwords[name], TenantName: upProject.Name, DomainName: "Default",
+		IdentityEndpoint: c.url(&c.identity.Server) + "/v3", Username: name, Password: c.passwords[name],
+		TenantName: upProject.Name, DomainName: "Default",
 	})
 	if err != nil {
 		return p, err
@@ -72,9 +73,12 @@ func (c *cloud) person(ctx context.Context, name string) (p person, err error) {
 func (s *scenario) say(format string, args ...any) { fmt.Fprintf(s.out, format+"\n", args...) }
 
 // made creates an object of a kind and returns its id.
-func made(ctx context.Context, client *gophercloud.ServiceClient, kind string, o object, path ...string) (string, error) {
+func made(
+	ctx context.Context, client *gophercloud.ServiceClient, kind string, o object, path ...string,
+) (string, error) {
 	var answer map[string]struct{ ID string }
-	_, err := client.Post(ctx, client.ServiceURL(path...), object{kind: o}, &answer, &gophercloud.RequestOpts{OkCodes: []int{http.StatusCreated, http.StatusAccepted}})
+	_, err := client.Post(ctx, client.ServiceURL(path...), object{kind: o}, &answer,
+		&gophercloud.RequestOpts{OkCodes: []int{http.StatusCreated, http.StatusAccepted}})
 	return answer[kind].ID, err
 }
 
@@ -84,7 +88,8 @@ func (s *scenario) play(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	port, err := made(ctx, s.user.network, "port", object{"name": "port-normal-qos", "network_id": net, "qos_policy_id": policy}, "ports")
+	port, err := made(ctx, s.user.network, "port",
+		object{"name": "port-normal-qos", "network_id": net, "qos_policy_id": policy}, "ports")
 	if err != nil {
 		return err
 	}
@@ -105,12 +110,15 @@ func (s *scenario) play(ctx context.Context) error {
 func (s *scenario) prepare(ctx context.Context) (net, policy string, err error) {
 	client := s.admin.network
 	if net, err = made(ctx, client, "network", object{
-		"name": "net0", "provider:network_type": "vlan", "provider:physical_network": "physnet0", "provider:segmentation_id": 100,
+		"name": "net0", "provider:network_type": "vlan", "provider:physical_network": "physnet0",
+		"provider:segmentation_id": 100,
 	}, "networks"); err != nil {
 		return net, policy, err
 	}
 	s.say("admin makes network net0, VLAN 100 on physnet0")
-	if _, err = made(ctx, client, "subnet", object{"name": "subnet0", "network_id": net, "ip_version": 4, "cidr": "10.0.4.0/24"}, "subnets"); err != nil {
+	if _, err = made(ctx, client, "subnet", object{
+		"name": "subnet0", "network_id": net, "ip_version": 4, "cidr": "10.0.4.0/24",
+	}, "subnets"); err != nil {
 		return net, policy, err
 	}
 	s.say("admin makes subnet subnet0, 10.0.4.0/24")
@@ -242,7 +250,8 @@ func (s *scenario) showAllocated(ctx context.Context, server string) error {
 	var answer struct {
 		Allocations map[string]struct{ Resources map[string]int }
 	}
-	if _, err := s.admin.placement.Get(ctx, s.admin.placement.ServiceURL("allocations", server), &answer, nil); err != nil {
+	if _, err := s.admin.placement.Get(ctx, s.admin.placement.ServiceURL("allocations", server), &answer,
+		nil); err != nil {
 		return err
 	}
 	var lines []string
@@ -285,7 +294,11 @@ func (s *scenario) remove(ctx context.Context, server, port, policy, net string)
 	for _, resource := range []struct {
 		at   *gophercloud.ServiceClient
 		path []string
-	}{{s.user.network, []string{"ports", port}}, {s.admin.network, []string{"qos", "policies", policy}}, {s.admin.network, []string{"networks", net}}} {
+	}{
+		{s.user.network, []string{"ports", port}},
+		{s.admin.network, []string{"qos", "policies", policy}},
+		{s.admin.network, []string{"networks", net}},
+	} {
 		if _, err := resource.at.Delete(ctx, resource.at.ServiceURL(resource.path...), nil); err != nil {
 			return err
 		}

@@ -35,7 +35,8 @@ func upHost(n int) (inventory.Host, error) {
 		VCPU:     inventory.Amount{Total: 8, Initial: 16},
 		MemoryMB: inventory.Amount{Total: 16384, Reserved: 512, Initial: 1.5},
 		DiskGB:   inventory.Amount{Total: 100, Initial: 1},
-		Traits:   append(inventory.ImageTypes(nil), "COMPUTE_NET_ATTACH_INTERFACE", "HW_CPU_X86_VMX", "OWNER_NOVA"), KnowsCPU: true,
+		Traits:   append(inventory.ImageTypes(nil), "COMPUTE_NET_ATTACH_INTERFACE", "HW_CPU_X86_VMX", "OWNER_NOVA"),
+		KnowsCPU: true,
 	}
 	if n > 0 {
 		h.Name = hostName(n)

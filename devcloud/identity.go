@@ -105,11 +105,24 @@ func writeSecret(path string, text []byte) error {
 func newDirectory(p passwords, token string) *local.Directory {
 	d := local.New(
 		upProject,
-		local.User{ID: "ad000000000000000000000000000001", Name: upAdmin, Password: p[upAdmin], Roles: []string{"admin", "manager", "member", "reader"}},
-		local.User{ID: "ad000000000000000000000000000002", Name: upDemo, Password: p[upDemo], Roles: []string{"member", "reader"}},
-		local.User{ID: "ad000000000000000000000000000003", Name: upAgent, Password: p[upAgent], Roles: []string{identity.AgentRole}},
-		local.User{ID: "ad000000000000000000000000000004", Name: upCompute, Password: p[upCompute], Roles: []string{"admin", "member", "reader", "service"}},
-		local.User{ID: "ad000000000000000000000000000005", Name: upNetwork, Password: p[upNetwork], Roles: []string{"admin", "member", "reader", "service"}},
+		local.User{
+			ID: "ad000000000000000000000000000001", Name: upAdmin, Password: p[upAdmin],
+			Roles: []string{"admin", "manager", "member", "reader"},
+		},
+		local.User{
+			ID: "ad000000000000000000000000000002", Name: upDemo, Password: p[upDemo], Roles: []string{"member", "reader"},
+		},
+		local.User{
+			ID: "ad000000000000000000000000000003", Name: upAgent, Password: p[upAgent], Roles: []string{identity.AgentRole},
+		},
+		local.User{
+			ID: "ad000000000000000000000000000004", Name: upCompute, Password: p[upCompute],
+			Roles: []string{"admin", "member", "reader", "service"},
+		},
+		local.User{
+			ID: "ad000000000000000000000000000005", Name: upNetwork, Password: p[upNetwork],
+			Roles: []string{"admin", "member", "reader", "service"},
+		},
 	)
 	d.Static = token
 	return d
@@ -156,7 +169,10 @@ func (c *cloud) writeFiles() error {
 		URL, Project, Region, User string
 		Users                      []string
 		Passwords                  passwords
-	}{URL: c.offered(&c.identity.Server), Project: upProject.Name, Region: identityapi.Region, Users: []string{upAdmin, upDemo}, Passwords: c.passwords}
+	}{
+		URL: c.offered(&c.identity.Server), Project: upProject.Name, Region: identityapi.Region,
+		Users: []string{upAdmin, upDemo}, Passwords: c.passwords,
+	}
 	errs := []error{c.writeFile("clouds.yaml", cloudsYAML, with)}
 	for _, with.User = range with.Users {
 		errs = append(errs, c.writeFile(with.User+"-openrc", openrc, with))

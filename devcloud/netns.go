@@ -92,7 +92,8 @@ func (c *cloud) startLab(ctx context.Context) error {
 	first := hostSpace(guideHost)
 	lock, err := net.Listen("unix", "@"+first)
 	if err != nil {
-		return daemon.Fail(daemon.Failed, fmt.Errorf("--driver netns: is %s used by another berth up on this machine? %w", first, err))
+		return daemon.Fail(daemon.Failed,
+			fmt.Errorf("--driver netns: is %s used by another berth up on this machine? %w", first, err))
 	}
 	c.lab, c.labLock, c.servers = newLab(c.opts.Hosts), lock, map[string]*netns.Driver{}
 	if err := c.sweep(ctx); err != nil {
@@ -182,7 +183,9 @@ func destroyAll(d driver.Driver, log *slog.Logger) {
 
 // enforcePorts returns a function that enforces the rates of the ports of an agent on its host,
 // next to its heartbeats; nil when there is nothing to enforce.
-func (c *cloud) enforcePorts(host string, findings *agent.Findings, log *slog.Logger) func(context.Context, *agentsettings.Settings, []agent.Service) {
+func (c *cloud) enforcePorts(
+	host string, findings *agent.Findings, log *slog.Logger,
+) func(context.Context, *agentsettings.Settings, []agent.Service) {
 	if c.lab == nil {
 		return nil
 	}

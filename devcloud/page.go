@@ -16,10 +16,12 @@ const guideURL = "https://docs.openstack.org/neutron/latest/admin/config-qos-min
 func (c *cloud) page() string {
 	var text strings.Builder
 	err := upPage.Execute(&text, map[string]any{
-		"Services": c.services(), "Verbose": c.opts.Verbose, "Guide": guideURL, "Kbps": c.guaranteed(), "Compete": c.compete(),
+		"Services": c.services(), "Verbose": c.opts.Verbose, "Guide": guideURL, "Kbps": c.guaranteed(),
+		"Compete":   c.compete(),
 		"Placement": c.offered(&c.placement.Server), "Dir": c.dir, "Log": filepath.Join(c.dir, LogFile),
-		"Clouds": shellWord(filepath.Join(c.dir, "clouds.yaml")), "Openrc": shellWord(filepath.Join(c.dir, upAdmin+"-openrc")),
-		"Token": shellWord(filepath.Join(c.dir, tokenFile)),
+		"Clouds": shellWord(filepath.Join(c.dir, "clouds.yaml")),
+		"Openrc": shellWord(filepath.Join(c.dir, upAdmin+"-openrc")),
+		"Token":  shellWord(filepath.Join(c.dir, tokenFile)),
 	})
 	if err != nil {
 		panic(err) // the template is a constant, and its fields exist
@@ -80,7 +82,8 @@ for the next start; "berth up --reset" deletes them.
 // the address.
 func (c *cloud) services() string {
 	urls := map[string]string{
-		"placement": c.offered(&c.placement.Server), "network": c.offered(&c.network.Server), "compute": c.offered(&c.compute.Server) + "/v2.1",
+		"placement": c.offered(&c.placement.Server), "network": c.offered(&c.network.Server),
+		"compute":  c.offered(&c.compute.Server) + "/v2.1",
 		"identity": c.offered(&c.identity.Server) + "/v3", "image": c.offered(&c.images.Server),
 	}
 	var b strings.Builder

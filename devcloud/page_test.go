@@ -32,7 +32,9 @@ func TestUpLogBeginsEmpty(t *testing.T) {
 }
 
 func TestShellWord(t *testing.T) {
-	for text, want := range map[string]string{"/a/b-c.yaml": "/a/b-c.yaml", "/a b": "'/a b'", "/it's": `'/it'\''s'`, "": "''", "/$HOME": "'/$HOME'", "~": "'~'"} {
+	for text, want := range map[string]string{
+		"/a/b-c.yaml": "/a/b-c.yaml", "/a b": "'/a b'", "/it's": `'/it'\''s'`, "": "''", "/$HOME": "'/$HOME'", "~": "'~'",
+	} {
 		if got := shellWord(text); got != want {
 			t.Errorf("shellWord(%q) = %s, want %s", text, got, want)
 		}
@@ -46,7 +48,8 @@ func TestAddressesOfServices(t *testing.T) {
 		t.Errorf("a service at all addresses is reached at %s", got)
 	}
 	c := &cloud{opts: Options{AllowedHosts: []string{"cloud.example.org"}}}
-	if got := reached(anywhere, (&cloud{}).publicName()) + " " + reached(anywhere, c.publicName()); got != "localhost:5000 cloud.example.org:5000" {
+	got := reached(anywhere, (&cloud{}).publicName()) + " " + reached(anywhere, c.publicName())
+	if got != "localhost:5000 cloud.example.org:5000" {
 		t.Errorf("users reach the services at %s", got)
 	}
 }

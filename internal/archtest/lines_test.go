@@ -55,7 +55,6 @@ var unwrappedPackages = []string{
 	"conformance/server",
 	"conformance/servers",
 	"conformance/tempest",
-	"devcloud",
 	"internal/archtest",
 	"internal/backoff",
 	"internal/dbtest",
