@@ -87,7 +87,10 @@ var Compute = History{
 	{Version{2, 72}, "a server may be created with ports that request resources"},
 	{Version{2, 73}, "a lock has a reason, and lists of servers are filtered and sorted by whether they are locked"},
 	{Version{2, 74}, "a new server may request a host or a hypervisor"},
-	{Version{2, 75}, "queries have no unknown parameters, a change of a server answers with all of it, and what is none is shown"},
+	{
+		Version{2, 75},
+		"queries have no unknown parameters, a change of a server answers with all of it, and what is none is shown",
+	},
 	{Version{2, 76}, "there are events about power"},
 	{Version{2, 77}, "(shelved servers)"},
 	{Version{2, 78}, "servers have a topology"},
