@@ -19,8 +19,11 @@ func BenchmarkExplain(b *testing.B) {
 			Inventory("VCPU", 64, func(r *placement.InventoryRow) { r.Used = rng.Int64N(64) }).
 			Inventory("MEMORY_MB", 262_144, func(r *placement.InventoryRow) { r.Used = rng.Int64N(262_144) })
 		for k := range 2 {
-			forest.Provider(fmt.Sprintf("%s/eth%d", name, k)).Traits(fmt.Sprintf("CUSTOM_PHYSNET_%d", k), "CUSTOM_VNIC_TYPE_NORMAL").
-				Inventory("NET_BW_EGR_KILOBIT_PER_SEC", 10_000_000, func(r *placement.InventoryRow) { r.Used = rng.Int64N(10_000_000) })
+			forest.Provider(fmt.Sprintf("%s/eth%d", name, k)).
+				Traits(fmt.Sprintf("CUSTOM_PHYSNET_%d", k), "CUSTOM_VNIC_TYPE_NORMAL").
+				Inventory("NET_BW_EGR_KILOBIT_PER_SEC", 10_000_000, func(r *placement.InventoryRow) {
+					r.Used = rng.Int64N(10_000_000)
+				})
 		}
 	}
 	w := forest.Snapshot()

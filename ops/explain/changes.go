@@ -36,7 +36,7 @@ type ChangeKind string
 // All kinds, the smallest change first: of changes that help as many hosts this is the order.
 const (
 	LowerAmount        ChangeKind = "amount"              // less of a class
-	LowerAmounts       ChangeKind = "amounts"             // less of each class of a group with a suffix, which requests the same amount of each
+	LowerAmounts       ChangeKind = "amounts"             // less of each class of a group with the same amount of each
 	WithoutIsolation   ChangeKind = "group_policy"        // none instead of isolate
 	WithoutSubtree     ChangeKind = "same_subtree"        // without one of the sets
 	WithoutForbidden   ChangeKind = "forbidden"           // a forbidden trait may be there
@@ -53,7 +53,8 @@ const (
 )
 
 var changeOrder = []ChangeKind{
-	LowerAmount, LowerAmounts, WithoutIsolation, WithoutSubtree, WithoutForbidden, WithoutRequired, WithoutRootTrait, WithoutRootForbid,
+	LowerAmount, LowerAmounts, WithoutIsolation, WithoutSubtree, WithoutForbidden, WithoutRequired, WithoutRootTrait,
+	WithoutRootForbid,
 	WithoutMemberOf, WithoutNotMemberOf, WithoutInTree, WithoutClass, WithoutGroup,
 }
 
@@ -70,7 +71,8 @@ func (c Change) describe(owner func(suffix string) string) string {
 	case LowerAmount:
 		return fmt.Sprintf("%d %s less were requested%s (%d instead of %d)", c.From-c.To, c.Name, suffix, c.To, c.From)
 	case LowerAmounts:
-		return fmt.Sprintf("%d less of each of %s were requested%s (%d instead of %d)", c.From-c.To, c.Name, suffix, c.To, c.From)
+		return fmt.Sprintf("%d less of each of %s were requested%s (%d instead of %d)", c.From-c.To, c.Name, suffix, c.To,
+			c.From)
 	case WithoutIsolation:
 		return "several groups could have the same provider (group_policy none)"
 	case WithoutSubtree:
@@ -108,7 +110,9 @@ func groupName(suffix string) string {
 const disabled = "COMPUTE_STATUS_DISABLED"
 
 // changes returns the changes with which more hosts fit than those that fit now.
-func changes(ctx context.Context, s *snapshot.Snapshot, q placement.Query, fitting map[*snapshot.Tree]bool) ([]Change, error) {
+func changes(
+	ctx context.Context, s *snapshot.Snapshot, q placement.Query, fitting map[*snapshot.Tree]bool,
+) ([]Change, error) {
 	list := relaxed(q)
 	for i, g := range q.Groups {
 		same := g.Suffix != "" && len(g.Resources) > 1 // such as both directions of a guarantee
@@ -141,7 +145,8 @@ func changes(ctx context.Context, s *snapshot.Snapshot, q placement.Query, fitti
 		}
 	}
 	slices.SortStableFunc(helpful, func(a, b Change) int {
-		return cmp.Or(cmp.Compare(b.Hosts, a.Hosts), cmp.Compare(slices.Index(changeOrder, a.Kind), slices.Index(changeOrder, b.Kind)))
+		return cmp.Or(cmp.Compare(b.Hosts, a.Hosts),
+			cmp.Compare(slices.Index(changeOrder, a.Kind), slices.Index(changeOrder, b.Kind)))
 	})
 	return helpful, ctx.Err()
 }
@@ -163,7 +168,9 @@ func relaxed(q placement.Query) (list []Change) {
 		add(WithoutIsolation, "", "", func(q *placement.Query) { q.Isolate = false })
 	}
 	for i, set := range q.SameSubtrees {
-		add(WithoutSubtree, "", strings.Join(set, ", "), func(q *placement.Query) { q.SameSubtrees = without(q.SameSubtrees, i) })
+		add(WithoutSubtree, "", strings.Join(set, ", "), func(q *placement.Query) {
+			q.SameSubtrees = without(q.SameSubtrees, i)
+		})
 	}
 	for i, trait := range q.RootRequired {
 		add(WithoutRootTrait, "", trait, func(q *placement.Query) { q.RootRequired = without(q.RootRequired, i) })
@@ -173,16 +180,22 @@ func relaxed(q placement.Query) (list []Change) {
 	}
 	for k, g := range q.Groups {
 		for i, anyOf := range g.Required {
-			add(WithoutRequired, g.Suffix, strings.Join(anyOf, " or "), func(q *placement.Query) { q.Groups[k].Required = without(g.Required, i) })
+			add(WithoutRequired, g.Suffix, strings.Join(anyOf, " or "), func(q *placement.Query) {
+				q.Groups[k].Required = without(g.Required, i)
+			})
 		}
 		for i, trait := range g.Forbidden {
 			add(WithoutForbidden, g.Suffix, trait, func(q *placement.Query) { q.Groups[k].Forbidden = without(g.Forbidden, i) })
 		}
 		for i, anyOf := range g.MemberOf {
-			add(WithoutMemberOf, g.Suffix, uuids(anyOf, " or "), func(q *placement.Query) { q.Groups[k].MemberOf = without(g.MemberOf, i) })
+			add(WithoutMemberOf, g.Suffix, uuids(anyOf, " or "), func(q *placement.Query) {
+				q.Groups[k].MemberOf = without(g.MemberOf, i)
+			})
 		}
 		if len(g.NotMemberOf) > 0 {
-			add(WithoutNotMemberOf, g.Suffix, uuids(g.NotMemberOf, ", "), func(q *placement.Query) { q.Groups[k].NotMemberOf = nil })
+			add(WithoutNotMemberOf, g.Suffix, uuids(g.NotMemberOf, ", "), func(q *placement.Query) {
+				q.Groups[k].NotMemberOf = nil
+			})
 		}
 		if g.InTree != "" {
 			add(WithoutInTree, g.Suffix, string(g.InTree), func(q *placement.Query) { q.Groups[k].InTree = "" })
@@ -248,7 +261,10 @@ func uuids(list []placement.UUID, between string) string {
 // lowered returns the query with less of some classes of a group, of each of which it requests the
 // same amount: with the greatest amount that a host could still serve, and with the one that every
 // host could that would fit without these classes. It returns nothing when no amount helps.
-func lowered(ctx context.Context, s *snapshot.Snapshot, q placement.Query, group int, resources []placement.ClassAmount, fitting map[*snapshot.Tree]bool) (list []Change) {
+func lowered(
+	ctx context.Context, s *snapshot.Snapshot, q placement.Query, group int, resources []placement.ClassAmount,
+	fitting map[*snapshot.Tree]bool,
+) (list []Change) {
 	if ctx.Err() != nil {
 		return nil
 	}
@@ -338,7 +354,10 @@ func lowered(ctx context.Context, s *snapshot.Snapshot, q placement.Query, group
 		kind = LowerAmounts
 	}
 	for _, target := range slices.Compact([]int64{greatest[0], greatest[len(greatest)-1]}) {
-		list = append(list, Change{Kind: kind, Group: q.Groups[group].Suffix, Name: strings.Join(names, ", "), From: requested, To: target, query: func() placement.Query { return with(target) }})
+		list = append(list, Change{
+			Kind: kind, Group: q.Groups[group].Suffix, Name: strings.Join(names, ", "), From: requested, To: target,
+			query: func() placement.Query { return with(target) },
+		})
 	}
 	return list
 }
@@ -356,13 +375,18 @@ func leastCommonMultiple(a, b int64) int64 {
 // classes, and maybe others. They are those that fit without the classes, and without what the
 // provider of a class may contribute to: the required traits of the group without suffix, and the
 // sets of same_subtree with the group.
-func possibleWithout(ctx context.Context, s *snapshot.Snapshot, q placement.Query, group int, classes []string, fitting map[*snapshot.Tree]bool) map[*snapshot.Tree]bool {
+func possibleWithout(
+	ctx context.Context, s *snapshot.Snapshot, q placement.Query, group int, classes []string,
+	fitting map[*snapshot.Tree]bool,
+) map[*snapshot.Tree]bool {
 	possible := map[*snapshot.Tree]bool{}
 	if q.Groups[group].Suffix == "" {
 		q.Groups = slices.Clone(q.Groups)
 		q.Groups[group].Required = nil
 	}
-	q.SameSubtrees = slices.DeleteFunc(slices.Clone(q.SameSubtrees), func(set []string) bool { return slices.Contains(set, q.Groups[group].Suffix) })
+	q.SameSubtrees = slices.DeleteFunc(slices.Clone(q.SameSubtrees), func(set []string) bool {
+		return slices.Contains(set, q.Groups[group].Suffix)
+	})
 	groups := len(q.Groups)
 	for i := len(q.Groups[group].Resources) - 1; i >= 0 && len(q.Groups) == groups; i-- {
 		if slices.Contains(classes, q.Groups[group].Resources[i].Class) {

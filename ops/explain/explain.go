@@ -112,9 +112,12 @@ const MaxGroups = 256
 // MaxGroups groups.
 func Explain(ctx context.Context, s *snapshot.Snapshot, q placement.Query, o Options) (*Explanation, error) {
 	q.Limit, q.Max, q.Sample, q.BreadthFirst, q.Flat = 0, 0, nil, false, false
-	e := &Explanation{Providers: s.Len(), Hosts: s.TreeCount(), Fit: []string{}, Groups: []Group{}, Changes: []Change{}, Near: []Host{}}
+	e := &Explanation{
+		Providers: s.Len(), Hosts: s.TreeCount(), Fit: []string{}, Groups: []Group{}, Changes: []Change{}, Near: []Host{},
+	}
 	if len(q.Groups) > MaxGroups {
-		return nil, fault.New(fault.Invalid, "", "The query has %d request groups; one with at most %d can be explained.", len(q.Groups), MaxGroups)
+		return nil, fault.New(fault.Invalid, "", "The query has %d request groups; one with at most %d can be explained.",
+			len(q.Groups), MaxGroups)
 	}
 	var only *snapshot.Tree
 	if o.Host != "" {
@@ -149,7 +152,9 @@ func Explain(ctx context.Context, s *snapshot.Snapshot, q placement.Query, o Opt
 		e.Constraint = string(counts.Constraint())
 	}
 	for _, request := range counts.Requests {
-		g := Group{Suffix: request.Suffix, Class: request.Class, Drops: []Drop{}, Providers: request.Left, Hosts: request.LeftTrees}
+		g := Group{
+			Suffix: request.Suffix, Class: request.Class, Drops: []Drop{}, Providers: request.Left, Hosts: request.LeftTrees,
+		}
 		for _, d := range request.Drops {
 			g.Drops = append(g.Drops, Drop{string(d.Kind), d.Constraint, d.Providers, d.Trees})
 		}
@@ -168,7 +173,9 @@ func Explain(ctx context.Context, s *snapshot.Snapshot, q placement.Query, o Opt
 
 // near returns the hosts that lack the least: the fewest requests, and of those the least part of
 // what is requested.
-func near(ctx context.Context, s *snapshot.Snapshot, r *candidates.Result, fitting map[*snapshot.Tree]bool, most int) []Host {
+func near(
+	ctx context.Context, s *snapshot.Snapshot, r *candidates.Result, fitting map[*snapshot.Tree]bool, most int,
+) []Host {
 	type ranked struct {
 		tree   *snapshot.Tree
 		misses []candidates.Miss // several of a request where more than one of its classes is missing
@@ -178,7 +185,8 @@ func near(ctx context.Context, s *snapshot.Snapshot, r *candidates.Result, fitti
 	}
 	var list []ranked
 	order := func(a, b ranked) int {
-		return cmp.Or(cmp.Compare(a.requests, b.requests), cmp.Compare(a.short, b.short), strings.Compare(a.tree.Root().Name, b.tree.Root().Name))
+		return cmp.Or(cmp.Compare(a.requests, b.requests), cmp.Compare(a.short, b.short),
+			strings.Compare(a.tree.Root().Name, b.tree.Root().Name))
 	}
 	for tree := range s.Trees() {
 		if fitting[tree] || ctx.Err() != nil || most <= 0 {
@@ -227,13 +235,17 @@ func describe(t *snapshot.Tree, misses []candidates.Miss) Host {
 
 // NewMiss returns what a host lacks, with names.
 func NewMiss(miss candidates.Miss) Miss {
-	m := Miss{Kind: string(miss.Kind), Group: miss.Suffix, Class: cmp.Or(miss.Lacking, miss.Class), Requested: miss.Requested, Most: miss.Most, Traits: miss.Traits}
+	m := Miss{
+		Kind: string(miss.Kind), Group: miss.Suffix, Class: cmp.Or(miss.Lacking, miss.Class), Requested: miss.Requested,
+		Most: miss.Most, Traits: miss.Traits,
+	}
 	if miss.Provider != nil {
 		m.Provider = miss.Provider.Name
 	}
 	if miss.Inventory != nil {
 		i := miss.Inventory
-		m.Total, m.Reserved, m.Used, m.MinUnit, m.MaxUnit, m.StepSize = i.Total, i.Reserved, i.Used, i.MinUnit, i.MaxUnit, i.StepSize
+		m.Total, m.Reserved, m.Used = i.Total, i.Reserved, i.Used
+		m.MinUnit, m.MaxUnit, m.StepSize = i.MinUnit, i.MaxUnit, i.StepSize
 	}
 	return m
 }
@@ -261,7 +273,8 @@ func (m Miss) text(owner func(suffix string) string) string {
 		}
 		return fmt.Sprintf("%s%s:%d requested, %d available%s (%s)", about, m.Class, m.Requested, m.Most, provider, reason)
 	case candidates.OutOfUnits:
-		return fmt.Sprintf("%s%s:%d requested, and %s offers %s in one allocation", about, m.Class, m.Requested, m.Provider, m.Units())
+		return fmt.Sprintf("%s%s:%d requested, and %s offers %s in one allocation", about, m.Class, m.Requested, m.Provider,
+			m.Units())
 	case candidates.RequiredTraits:
 		return about + "lacks " + strings.Join(m.Traits, ", ") + provider
 	case candidates.ForbiddenTraits:

@@ -35,7 +35,8 @@ func TestExplanationsAreRight(t *testing.T) {
 		_, fault := placementtest.SearchSlow(w, q)
 		fitting := placementtest.AnchorsSlow(w, q)
 		if e.Refused != fault || e.Fitting != len(fitting) || e.Hosts != w.TreeCount() {
-			rt.Fatalf("refused %q, %d hosts of %d; by the book %q, %d of %d", e.Refused, e.Fitting, e.Hosts, fault, len(fitting), w.TreeCount())
+			rt.Fatalf("refused %q, %d hosts of %d; by the book %q, %d of %d", e.Refused, e.Fitting, e.Hosts, fault, len(fitting),
+				w.TreeCount())
 		}
 		for _, c := range e.Changes {
 			helped[c.Kind]++
@@ -50,9 +51,10 @@ func TestExplanationsAreRight(t *testing.T) {
 			}
 		}
 		for _, c := range relaxed(q) {
-			if n := len(placementtest.AnchorsSlow(w, c.query())); n > len(fitting) && !slices.ContainsFunc(e.Changes, func(o Change) bool {
-				return c.Kind == o.Kind && c.Group == o.Group && c.Name == o.Name && o.Hosts == n
-			}) {
+			if n := len(placementtest.AnchorsSlow(w, c.query())); n > len(fitting) &&
+				!slices.ContainsFunc(e.Changes, func(o Change) bool {
+					return c.Kind == o.Kind && c.Group == o.Group && c.Name == o.Name && o.Hosts == n
+				}) {
 				rt.Errorf("there is no change %s, with which %d hosts fit", c, n)
 			}
 		}
@@ -105,7 +107,9 @@ func question(t *rapid.T, b *placementtest.Builder) placement.Query {
 
 // checkAmounts tries all smaller amounts of each class, and of all classes together in a group with
 // a suffix that requests the same amount of each.
-func checkAmounts(rt *rapid.T, w *snapshot.Snapshot, q placement.Query, fitting map[*snapshot.Tree]bool, e *Explanation) {
+func checkAmounts(
+	rt *rapid.T, w *snapshot.Snapshot, q placement.Query, fitting map[*snapshot.Tree]bool, e *Explanation,
+) {
 	for i, g := range q.Groups {
 		same := true
 		for _, requested := range g.Resources {
@@ -123,7 +127,10 @@ func checkAmounts(rt *rapid.T, w *snapshot.Snapshot, q placement.Query, fitting 
 }
 
 // checkAmount tries all smaller amounts of some classes of a group.
-func checkAmount(rt *rapid.T, w *snapshot.Snapshot, q placement.Query, group int, kind ChangeKind, classes []string, requested int64, fitting map[*snapshot.Tree]bool, e *Explanation) {
+func checkAmount(
+	rt *rapid.T, w *snapshot.Snapshot, q placement.Query, group int, kind ChangeKind, classes []string, requested int64,
+	fitting map[*snapshot.Tree]bool, e *Explanation,
+) {
 	g := q.Groups[group]
 	greatest := map[*snapshot.Tree]int64{}
 	hosts := map[int64]int{}
@@ -262,7 +269,9 @@ func TestText(t *testing.T) {
 		if i == 3 {
 			host.Traits("COMPUTE_STATUS_DISABLED")
 		}
-		nic := b.Provider(name+"/eth0").Inventory("NET_BW_EGR_KILOBIT_PER_SEC", 1000_000, func(r *placement.InventoryRow) { r.Used = int64(i) * 300_000 })
+		nic := b.Provider(name+"/eth0").Inventory("NET_BW_EGR_KILOBIT_PER_SEC", 1000_000, func(r *placement.InventoryRow) {
+			r.Used = int64(i) * 300_000
+		})
 		if i != 1 {
 			nic.Traits("CUSTOM_PHYSNET_2")
 		}
@@ -271,7 +280,10 @@ func TestText(t *testing.T) {
 		RootForbidden: []string{"COMPUTE_STATUS_DISABLED"},
 		Groups: []placement.RequestGroup{
 			{Resources: []placement.ClassAmount{{Class: "VCPU", Amount: 16}}},
-			{Suffix: "port", Required: [][]string{{"CUSTOM_PHYSNET_2"}}, Resources: []placement.ClassAmount{{Class: "NET_BW_EGR_KILOBIT_PER_SEC", Amount: 800_000}}},
+			{
+				Suffix: "port", Required: [][]string{{"CUSTOM_PHYSNET_2"}},
+				Resources: []placement.ClassAmount{{Class: "NET_BW_EGR_KILOBIT_PER_SEC", Amount: 800_000}},
+			},
 		},
 	}
 	q.Groups[1].Resources[0].Amount = 1200_000
@@ -312,11 +324,13 @@ What hosts lack that do not fit:
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	// The same of one host, which is the beginning.
-	if e, err = Explain(t.Context(), b.Snapshot(), q, Options{Host: "cn3"}); err != nil || len(e.Near) != 1 || len(e.Near[0].Misses) != 3 {
+	if e, err = Explain(t.Context(), b.Snapshot(), q, Options{Host: "cn3"}); err != nil || len(e.Near) != 1 ||
+		len(e.Near[0].Misses) != 3 {
 		t.Errorf("cn3: %+v, %v", e.Near, err)
 	}
 	text.Reset()
-	if err := e.Write(&text, nil); err != nil || !strings.HasPrefix(text.String(), "cn3 does not fit:\n  the host has COMPUTE_STATUS_DISABLED\n  VCPU:16 requested") ||
+	if err := e.Write(&text, nil); err != nil ||
+		!strings.HasPrefix(text.String(), "cn3 does not fit:\n  the host has COMPUTE_STATUS_DISABLED\n  VCPU:16 requested") ||
 		strings.Contains(text.String(), "What hosts lack") {
 		t.Errorf("of cn3 it says, with the error %v:\n%s", err, text.String())
 	}
@@ -325,7 +339,8 @@ What hosts lack that do not fit:
 		t.Errorf("of a host that fits: %+v, %v", e, err)
 	}
 	text.Reset()
-	if err := e.Write(&text, nil); err != nil || !strings.HasPrefix(text.String(), "cn0 fits.\n\n1 host fits, of 4: cn0.\n") {
+	if err := e.Write(&text, nil); err != nil ||
+		!strings.HasPrefix(text.String(), "cn0 fits.\n\n1 host fits, of 4: cn0.\n") {
 		t.Errorf("of cn0 it says, with the error %v:\n%s", err, text.String())
 	}
 	q.Groups = append(q.Groups, port)
@@ -335,8 +350,9 @@ What hosts lack that do not fit:
 	if _, err = Explain(t.Context(), b.Snapshot(), q, Options{Host: "cn9"}); err == nil {
 		t.Error("a host that is not there is explained")
 	}
-	if got, want := e.Summary(), "no host remains for port: no free capacity for NET_BW_EGR_KILOBIT_PER_SEC:1200000; 1 host would fit if "+
-		"200000 NET_BW_EGR_KILOBIT_PER_SEC less were requested by group port (1000000 instead of 1200000)"; got != want {
+	want = "no host remains for port: no free capacity for NET_BW_EGR_KILOBIT_PER_SEC:1200000; 1 host would fit if " +
+		"200000 NET_BW_EGR_KILOBIT_PER_SEC less were requested by group port (1000000 instead of 1200000)"
+	if got := e.Summary(); got != want {
 		t.Errorf("the summary is %q, want %q", got, want)
 	}
 }
@@ -345,13 +361,17 @@ What hosts lack that do not fit:
 // free.
 func TestOutOfUnits(t *testing.T) {
 	b := placementtest.NewBuilder()
-	b.Provider("cn0").Inventory("VCPU", 100, func(r *placement.InventoryRow) { r.MinUnit, r.MaxUnit, r.StepSize = 4, 8, 2 })
+	b.Provider("cn0").Inventory("VCPU", 100, func(r *placement.InventoryRow) {
+		r.MinUnit, r.MaxUnit, r.StepSize = 4, 8, 2
+	})
 	for amount, want := range map[int64]string{
 		2:  "VCPU:2 requested, and cn0 offers at least 4 in one allocation",
 		7:  "VCPU:7 requested, and cn0 offers multiples of 2 in one allocation",
 		10: "VCPU:10 requested, and cn0 offers at most 8 in one allocation",
 	} {
-		q := placement.Query{Groups: []placement.RequestGroup{{Resources: []placement.ClassAmount{{Class: "VCPU", Amount: amount}}}}}
+		q := placement.Query{
+			Groups: []placement.RequestGroup{{Resources: []placement.ClassAmount{{Class: "VCPU", Amount: amount}}}},
+		}
 		e, err := Explain(t.Context(), b.Snapshot(), q, Options{Near: 1})
 		if err != nil {
 			t.Fatal(err)
@@ -377,7 +397,8 @@ func TestSummaryPrefersSmallChanges(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := "1 host would fit if 200 NET_BW_EGR_KILOBIT_PER_SEC less were requested by group port (1000 instead of 1200)"
-	if got := e.Summary(); !strings.HasSuffix(got, "; "+want) || e.Changes[0].Kind != WithoutGroup && e.Changes[0].Kind != WithoutClass {
+	if got := e.Summary(); !strings.HasSuffix(got, "; "+want) ||
+		e.Changes[0].Kind != WithoutGroup && e.Changes[0].Kind != WithoutClass {
 		t.Errorf("the summary is %q, want %q at its end; the changes are %v", got, want, e.Changes)
 	}
 }
@@ -404,7 +425,9 @@ func TestNearHostsHaveAllNumbers(t *testing.T) {
 			got = append(got, fmt.Sprintf("%s %s %s %d", h.Name, m.Kind, m.Class, m.Most))
 		}
 	}
-	want := []string{"cn1 capacity " + egress + " 1000", "cn1 capacity " + ingress + " 900", "cn0 inventory " + egress + " 0"}
+	want := []string{
+		"cn1 capacity " + egress + " 1000", "cn1 capacity " + ingress + " 900", "cn0 inventory " + egress + " 0",
+	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("what hosts lack (-want +got):\n%s", diff)
 	}

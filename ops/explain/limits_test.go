@@ -28,12 +28,14 @@ func TestExplanationsEnd(t *testing.T) {
 	var hard, many placement.Query
 	for i := range int64(21) { // any two need different NICs, for reasons that differ from pair to pair
 		hard.Groups = append(hard.Groups, placement.RequestGroup{
-			Suffix: fmt.Sprintf("_%d", i), Resources: []placement.ClassAmount{{Class: egress, Amount: 45 + 15*(i%2)}, {Class: ingress, Amount: 60 - 15*(i%2)}},
+			Suffix:    fmt.Sprintf("_%d", i),
+			Resources: []placement.ClassAmount{{Class: egress, Amount: 45 + 15*(i%2)}, {Class: ingress, Amount: 60 - 15*(i%2)}},
 		})
 	}
 	for i := range int64(MaxGroups) {
 		many.Groups = append(many.Groups, placement.RequestGroup{
-			Suffix: fmt.Sprintf("_%d", i), Resources: []placement.ClassAmount{{Class: egress, Amount: i*i + 7}, {Class: ingress, Amount: 3*i + 1}},
+			Suffix:    fmt.Sprintf("_%d", i),
+			Resources: []placement.ClassAmount{{Class: egress, Amount: i*i + 7}, {Class: ingress, Amount: 3*i + 1}},
 			Forbidden: []string{"CUSTOM_A", "CUSTOM_B"},
 		})
 	}

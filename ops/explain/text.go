@@ -40,7 +40,8 @@ func (e *Explanation) Write(w io.Writer, owner func(suffix string) string) error
 		if e.Fitting > shown {
 			more = fmt.Sprintf(" and %d more", e.Fitting-shown)
 		}
-		fmt.Fprintf(&b, "%s, of %d: %s%s.\n", fits(e.Fitting), e.Hosts, strings.Join(e.Fit[:min(len(e.Fit), shown)], ", "), more)
+		fmt.Fprintf(&b, "%s, of %d: %s%s.\n", fits(e.Fitting), e.Hosts, strings.Join(e.Fit[:min(len(e.Fit), shown)], ", "),
+			more)
 	}
 	if e.Refused == "" {
 		e.writeGroups(&b, owner)
@@ -85,7 +86,8 @@ func (e *Explanation) writeGroups(b *strings.Builder, owner func(string) string)
 	if e.RootDropped > 0 {
 		fmt.Fprintf(b, "Traits of the host drop %s.\n", count(e.RootDropped, "host"))
 	}
-	fmt.Fprintf(b, "%s can serve each group by itself, and %d all of them together.\n", upper(count(e.FitEachGroup, "host")), e.FitAllGroups)
+	fmt.Fprintf(b, "%s can serve each group by itself, and %d all of them together.\n",
+		upper(count(e.FitEachGroup, "host")), e.FitAllGroups)
 }
 
 // writeChanges writes what would help.
@@ -161,13 +163,15 @@ func (e *Explanation) Summary() string {
 	default:
 		for _, g := range e.Groups {
 			if g.Hosts == 0 && len(g.Drops) > 0 {
-				s = fmt.Sprintf("no host remains for %s: %s", strings.TrimSpace(g.Suffix+" "+g.Class), g.Drops[len(g.Drops)-1].Constraint)
+				s = fmt.Sprintf("no host remains for %s: %s", strings.TrimSpace(g.Suffix+" "+g.Class),
+					g.Drops[len(g.Drops)-1].Constraint)
 				break
 			}
 		}
 	}
 	if len(e.Changes) > 0 {
-		best := max(0, slices.IndexFunc(e.Changes, func(c Change) bool { return c.Kind != WithoutClass && c.Kind != WithoutGroup }))
+		best := max(0,
+			slices.IndexFunc(e.Changes, func(c Change) bool { return c.Kind != WithoutClass && c.Kind != WithoutGroup }))
 		s += fmt.Sprintf("; %s would fit if %s", count(e.Changes[best].Hosts, "host"), e.Changes[best])
 	}
 	return s
