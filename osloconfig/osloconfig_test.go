@@ -94,7 +94,8 @@ count = 99999999999999999999
 		`test.conf:10: [db] count = "99999999999999999999": want an integer`,
 	)
 	if strategy != "keystone" || size != 5 || good != 7 || wait != time.Second || url != "" {
-		t.Errorf("wrong values must leave defaults alone and right ones be stored: %q %d %d %v %q", strategy, size, good, wait, url)
+		t.Errorf("wrong values must leave defaults alone and right ones be stored: %q %d %d %v %q", strategy, size, good,
+			wait, url)
 	}
 	var v *osloconfig.ValueError
 	if !errors.As(err, &v) || v.Line != 2 || v.Option.Option != "debug" {
@@ -205,7 +206,8 @@ func TestReferencesThatDoubleAreBounded(t *testing.T) {
 }
 
 func TestSyntaxErrorsNameEveryLineAndNoContent(t *testing.T) {
-	_, err := osloconfig.Parse("bad.conf", []byte("x = hunter2\n  hunter2\n[DEFAULT]\n\n  hunter2\nhunter2\n= hunter2\n[hunter2\n[]\n\xff\n"))
+	_, err := osloconfig.Parse("bad.conf",
+		[]byte("x = hunter2\n  hunter2\n[DEFAULT]\n\n  hunter2\nhunter2\n= hunter2\n[hunter2\n[]\n\xff\n"))
 	checkLines(t, "errors", errorLines(err),
 		"bad.conf:1: a setting before the first group heading",
 		"bad.conf:5: an indented line continues a value, and there is none above it",
@@ -328,7 +330,9 @@ func FuzzParse(f *testing.F) {
 func TestPlaces(t *testing.T) {
 	dir := t.TempDir()
 	var files []string
-	for name, text := range map[string]string{"a.conf": "[g]\nmany = 1\nmany = 2\none = 1\n", "b.conf": "[g]\none = 2\n\nmany =\n  3\none = 3\n"} {
+	for name, text := range map[string]string{
+		"a.conf": "[g]\nmany = 1\nmany = 2\none = 1\n", "b.conf": "[g]\none = 2\n\nmany =\n  3\none = 3\n",
+	} {
 		path := filepath.Join(dir, name)
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -336,7 +340,9 @@ func TestPlaces(t *testing.T) {
 		files = append(files, path)
 	}
 	slices.Sort(files)
-	set, err := osloconfig.Read(osloconfig.Sources{Files: files, LookupEnv: func(name string) (string, bool) { return "x", name == "OS_G__ELSEWHERE" }})
+	set, err := osloconfig.Read(osloconfig.Sources{
+		Files: files, LookupEnv: func(name string) (string, bool) { return "x", name == "OS_G__ELSEWHERE" },
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -197,10 +197,12 @@ func (h *sample) values() map[string]any {
 
 // readCase reads a case here and answers in the form of testdata/oslo.py.
 func readCase(c parityCase) map[string]any {
-	set, err := osloconfig.Read(osloconfig.Sources{Files: c.Files, Dirs: c.Dirs, LookupEnv: func(name string) (string, bool) {
-		v, ok := c.Env[name]
-		return v, ok
-	}})
+	set, err := osloconfig.Read(osloconfig.Sources{
+		Files: c.Files, Dirs: c.Dirs, LookupEnv: func(name string) (string, bool) {
+			v, ok := c.Env[name]
+			return v, ok
+		},
+	})
 	if err != nil {
 		return nil
 	}
@@ -282,7 +284,9 @@ func mergedCases(write func(name, text string) string, dir string) []parityCase 
 	write("d/.hidden.conf", "[DEFAULT]\nother = hidden\n")
 	write("d/30.conf.bak", "[DEFAULT]\nother = backup\n")
 	dirs := []string{filepath.Join(dir, "d")}
-	env := map[string]string{"OS_DEFAULT__TEXT": " env $other ", "OS_G__FLAG": "yes", "OS_G__COUNT": "x", "OS_G__STALE": "no"}
+	env := map[string]string{
+		"OS_DEFAULT__TEXT": " env $other ", "OS_G__FLAG": "yes", "OS_G__COUNT": "x", "OS_G__STALE": "no",
+	}
 	return []parityCase{
 		{Files: []string{base, late}},
 		{Files: []string{late, base}},
