@@ -31,8 +31,8 @@ func readAllocation(r *sqlconn.Row) placement.AllocationRow {
 	}
 }
 
-// AllocationsOf returns what a consumer has allocated, and the consumer's row, which may be missing:
-// the first releases of upstream's service did not keep consumers.
+// AllocationsOf returns what a consumer has allocated, and the consumer's row, which may be
+// missing: the first releases of upstream's service did not keep consumers.
 func (r *reader) AllocationsOf(consumer placement.UUID) (placement.ConsumerAllocations, error) {
 	var h placement.ConsumerAllocations
 	err := r.Each(func(one *sqlconn.Row) {

@@ -106,7 +106,8 @@ func TestUpdatesShareACommit(t *testing.T) {
 	}
 }
 
-// TestRequestsOfAGroupAreWrittenTogether has requests of a group wait behind an Update: the requests are handed over at once, and each gets its own outcome.
+// TestRequestsOfAGroupAreWrittenTogether has requests of a group wait behind an Update: the
+// requests are handed over at once, and each gets its own outcome.
 func TestRequestsOfAGroupAreWrittenTogether(t *testing.T) {
 	s, c := openCounting(t, sqlstore.Options{})
 	refused := errors.New("refused")

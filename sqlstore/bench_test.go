@@ -47,7 +47,9 @@ func fillHost(w placement.Writer, i, amount int) (placement.ProviderRow, error) 
 	if host.ID, err = w.InsertProvider(host); err != nil {
 		return host, err
 	}
-	inv := placement.Inventory{Total: placement.MaxInt, MinUnit: 1, MaxUnit: placement.MaxInt, StepSize: 1, AllocationRatio: 1}
+	inv := placement.Inventory{
+		Total: placement.MaxInt, MinUnit: 1, MaxUnit: placement.MaxInt, StepSize: 1, AllocationRatio: 1,
+	}
 	var rows []placement.AllocationRow
 	for class := range placement.ClassID(3) {
 		err = errors.Join(err, w.InsertInventory(host.ID, class, inv))

@@ -292,7 +292,8 @@ func TestLogIsTendedAfterDeadlocks(t *testing.T) {
 				where := server(t, k.URL(t))
 				s := open(t, sqlstore.Options{Server: where, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 				touch(t, s, 1)
-				do(t, s, `INSERT INTO berth_writers (id, created_at, beat_at) VALUES (7, '2026-01-02 03:04:05', '2026-01-02 03:04:05')`)
+				do(t, s,
+					`INSERT INTO berth_writers (id, created_at, beat_at) VALUES (7, '2026-01-02 03:04:05', '2026-01-02 03:04:05')`)
 				deadlock(t, s, where.Dialect == sqlstore.PostgreSQL, c.deadlocks)
 				log.Reset()
 				s.CleanLog()

@@ -16,9 +16,9 @@ const maxRoots = 2000
 // bodyAll is the body of such an entry.
 const bodyAll = "*"
 
-// encodeChanges makes one entry of the changes of several Updates: in the first line what a follower of
-// the log has to read again, behind it the events (eventtext.go). The store itself keeps the changes
-// as they are, with TreeChanges, which no body has.
+// encodeChanges makes one entry of the changes of several Updates: in the first line what a
+// follower of the log has to read again, behind it the events (eventtext.go). The store itself
+// keeps the changes as they are, with TreeChanges, which no body has.
 func encodeChanges(noted []any) (body string, stored any) {
 	var all placement.Changes
 	for _, n := range noted {

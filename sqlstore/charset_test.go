@@ -14,7 +14,8 @@ import (
 	"github.com/berthcloud/berth/sqlstore"
 )
 
-// narrow are databases whose tables cannot have every character, with a text that they cannot have and one that they can.
+// narrow are databases whose tables cannot have every character, with a text that they cannot have
+// and one that they can.
 var narrow = map[string]struct {
 	url          func(*testing.T) string
 	foreign, own string
@@ -25,7 +26,8 @@ var narrow = map[string]struct {
 		s := dbtest.PostgreSQL(t)
 		d := s.CreateDatabase(t)
 		name := d.Name + "_latin1"
-		s.Exec(t, "CREATE DATABASE "+name+" OWNER "+d.User+" TEMPLATE template0 ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C'")
+		s.Exec(t,
+			"CREATE DATABASE "+name+" OWNER "+d.User+" TEMPLATE template0 ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C'")
 		t.Cleanup(func() { s.Exec(t, "DROP DATABASE "+name+" WITH (FORCE)") })
 		d.Name = name
 		return d.URL(s.Address())
@@ -42,7 +44,8 @@ func charsetURL(charset string) func(*testing.T) string {
 	}
 }
 
-// TestTextThatTheDatabaseCannotHave refuses such text as the client's mistake, wherever it is, and what others request at the same time is done.
+// TestTextThatTheDatabaseCannotHave refuses such text as the client's mistake, wherever it is, and
+// what others request at the same time is done.
 func TestTextThatTheDatabaseCannotHave(t *testing.T) {
 	needServers(t)
 	for name, kind := range narrow {
@@ -58,7 +61,9 @@ func TestTextThatTheDatabaseCannotHave(t *testing.T) {
 				}
 			}
 			create := func(name string) error {
-				_, err := s.CreateProvider(ctx, placement.NewProvider{UUID: placement.UUID("u" + url.QueryEscape(name)), Name: name})
+				_, err := s.CreateProvider(ctx, placement.NewProvider{
+					UUID: placement.UUID("u" + url.QueryEscape(name)), Name: name,
+				})
 				return err
 			}
 			refused("a provider's name", create(kind.foreign))
@@ -70,7 +75,9 @@ func TestTextThatTheDatabaseCannotHave(t *testing.T) {
 			claim := func(consumer placement.UUID, project, user string) error {
 				return s.SetAllocations(ctx, placement.Claim{
 					Consumer: consumer, Project: project, User: user,
-					Allocations: []placement.ProviderAllocation{{Provider: "h1", Resources: []placement.ClassAmount{{Class: "VCPU", Amount: 1}}}},
+					Allocations: []placement.ProviderAllocation{
+						{Provider: "h1", Resources: []placement.ClassAmount{{Class: "VCPU", Amount: 1}}},
+					},
 				})
 			}
 			var all sync.WaitGroup

@@ -27,8 +27,14 @@ func (r *reader) Checksums() ([]placement.Checksum, error) {
 		{providerChecksums, addProviders},
 		{inventoryChecksums, addInventories},
 		{usageChecksums, addUsage},
-		{linkChecksums("resource_provider_traits", "trait_id"), func(d *placement.Checksum, one *sqlconn.Row) { d.Traits, d.TraitIDs = one.Int(1), one.Int(2) }},
-		{linkChecksums("resource_provider_aggregates", "aggregate_id"), func(d *placement.Checksum, one *sqlconn.Row) { d.Aggregates, d.AggregateIDs = one.Int(1), one.Int(2) }},
+		{
+			linkChecksums("resource_provider_traits", "trait_id"),
+			func(d *placement.Checksum, one *sqlconn.Row) { d.Traits, d.TraitIDs = one.Int(1), one.Int(2) },
+		},
+		{
+			linkChecksums("resource_provider_aggregates", "aggregate_id"),
+			func(d *placement.Checksum, one *sqlconn.Row) { d.Aggregates, d.AggregateIDs = one.Int(1), one.Int(2) },
+		},
 	} {
 		if err := r.Each(func(one *sqlconn.Row) { part.add(values(one), one) }, part.query); err != nil {
 			return nil, err

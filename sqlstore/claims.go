@@ -27,7 +27,9 @@ func (w *writer) ConsumerStates(requested []placement.ConsumerRow) ([]placement.
 		questions = append(questions, q)
 	}
 	_ = sqlconn.InList(uuids, func(marks string, args []any) error {
-		questions = append(questions, sqlconn.Question{Statement: sqlconn.Statement{Query: consumerStateColumns + marks + `)`, Args: args}, Each: found.add})
+		questions = append(questions, sqlconn.Question{
+			Statement: sqlconn.Statement{Query: consumerStateColumns + marks + `)`, Args: args}, Each: found.add,
+		})
 		return nil
 	})
 	if err := w.QueryAll(questions); err != nil {
@@ -62,7 +64,9 @@ type consumerStates struct {
 }
 
 func newConsumerStates(requested []placement.ConsumerRow) *consumerStates {
-	c := &consumerStates{list: make([]placement.ConsumerState, len(requested)), at: make(map[placement.UUID]int, len(requested))}
+	c := &consumerStates{
+		list: make([]placement.ConsumerState, len(requested)), at: make(map[placement.UUID]int, len(requested)),
+	}
 	for i, a := range requested {
 		c.list[i].UUID, c.at[a.UUID] = a.UUID, i
 	}
@@ -341,11 +345,15 @@ WHERE consumer_id IN (` + marks + `)`, Args: args}, rows: deleted})
 // upstream's do after their first allocations. The order keeps transactions that insert the same
 // consumers from a deadlock.
 func (w *writer) insertConsumers(inserts []placement.ConsumerRow) []mustChange {
-	inserts = slices.SortedFunc(slices.Values(inserts), func(a, b placement.ConsumerRow) int { return cmp.Compare(a.UUID, b.UUID) })
+	inserts = slices.SortedFunc(slices.Values(inserts), func(a, b placement.ConsumerRow) int {
+		return cmp.Compare(a.UUID, b.UUID)
+	})
 	return insertStatements(inserts, 7, `
 INSERT INTO consumers (created_at, updated_at, uuid, project_id, user_id, generation, consumer_type_id)
 VALUES `, w.Session.Dialect.OnConflict, func(c placement.ConsumerRow) []any {
-		return []any{w.Written, w.Written, c.UUID, w.named.projects[c.Project], w.named.users[c.User], 1, orNull(w.named.types[c.Type])}
+		return []any{
+			w.Written, w.Written, c.UUID, w.named.projects[c.Project], w.named.users[c.User], 1, orNull(w.named.types[c.Type]),
+		}
 	})
 }
 
@@ -372,7 +380,9 @@ func insertStatements[T any](rows []T, width int, head, tail string, values func
 		for _, r := range rows[:n] {
 			args = append(args, values(r)...)
 		}
-		all = append(all, mustChange{Statement: sqlconn.Statement{Query: head + sqlconn.Tuples(n, width) + tail, Args: args}, rows: int64(n)})
+		all = append(all, mustChange{
+			Statement: sqlconn.Statement{Query: head + sqlconn.Tuples(n, width) + tail, Args: args}, rows: int64(n),
+		})
 		rows = rows[n:]
 	}
 	return all
@@ -395,5 +405,8 @@ func (w *writer) lockStatements(swaps []providerSwap) []mustChange {
 		return nil
 	}
 	args := sqlconn.Padded(ids)
-	return []mustChange{{Statement: sqlconn.Statement{Query: lockColumns + sqlconn.Marks(len(args)) + lockOrder + w.lockRow(), Args: args}, rows: anyRows}}
+	return []mustChange{{
+		Statement: sqlconn.Statement{Query: lockColumns + sqlconn.Marks(len(args)) + lockOrder + w.lockRow(), Args: args},
+		rows:      anyRows,
+	}}
 }

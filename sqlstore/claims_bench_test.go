@@ -61,7 +61,8 @@ func grounds() []ground {
 
 func openFileGround(b *testing.B) (*sqlstore.Store, *sql.DB) {
 	path := filepath.Join(b.TempDir(), "placement.db")
-	db, err := sql.Open("sqlite", "file:"+path+"?_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=busy_timeout(5000)")
+	db, err := sql.Open("sqlite",
+		"file:"+path+"?_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=busy_timeout(5000)")
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -134,8 +135,10 @@ func newVM(n, hosts int) placement.Claim {
 	return placement.Claim{
 		Consumer: vmName(n), Project: "blue", User: "ann", Type: "INSTANCE", Seen: &placement.ConsumerSeen{},
 		Allocations: []placement.ProviderAllocation{{
-			Provider:  placement.UUID(fmt.Sprintf("00000000-0000-0000-0000-%012d", n%hosts)),
-			Resources: []placement.ClassAmount{{Class: "VCPU", Amount: 1}, {Class: "MEMORY_MB", Amount: 1}, {Class: "DISK_GB", Amount: 1}},
+			Provider: placement.UUID(fmt.Sprintf("00000000-0000-0000-0000-%012d", n%hosts)),
+			Resources: []placement.ClassAmount{
+				{Class: "VCPU", Amount: 1}, {Class: "MEMORY_MB", Amount: 1}, {Class: "DISK_GB", Amount: 1},
+			},
 		}},
 	}
 }
@@ -271,7 +274,9 @@ func (m *minimal) alone(s statements, n int) error {
 		return err
 	}
 	texts := []string{s.bump, s.consumer, s.allocs}
-	if err := m.write(n, func(which int, args ...any) (sql.Result, error) { return tx.ExecContext(ctx, texts[which], args...) }); err != nil {
+	if err := m.write(n, func(which int, args ...any) (sql.Result, error) {
+		return tx.ExecContext(ctx, texts[which], args...)
+	}); err != nil {
 		return err
 	}
 	return tx.Commit()

@@ -139,10 +139,16 @@ func countRoundTrips(t *testing.T, where *sqlstore.Server, inserts, known int64)
 		most int64
 		do   func(vm placement.UUID) error
 	}{
-		{"a claim of a new consumer", inserts, func(vm placement.UUID) error { return claim(vm, &placement.ConsumerSeen{}, "h1") }},
+		{
+			"a claim of a new consumer", inserts,
+			func(vm placement.UUID) error { return claim(vm, &placement.ConsumerSeen{}, "h1") },
+		},
 		{"a claim that moves it", known, func(vm placement.UUID) error { return claim(vm, nil, "h2") }},
 		{"its release", known, func(vm placement.UUID) error { return s.DeleteAllocations(ctx, vm) }},
-		{"a claim of several hosts", inserts, func(vm placement.UUID) error { return claim(vm, &placement.ConsumerSeen{}, "h1", "h2") }},
+		{
+			"a claim of several hosts", inserts,
+			func(vm placement.UUID) error { return claim(vm, &placement.ConsumerSeen{}, "h1", "h2") },
+		},
 		{"the release of those", known, func(vm placement.UUID) error { return s.DeleteAllocations(ctx, vm) }},
 	}
 	for round := range 4 {
@@ -167,7 +173,8 @@ func countRoundTrips(t *testing.T, where *sqlstore.Server, inserts, known int64)
 // the last one said, and the snapshots have it.
 func TestConsumersThatOthersChange(t *testing.T) {
 	onServers(t, func(t *testing.T, url string) {
-		one, two := serve(t, open(t, sqlstore.Options{Server: server(t, url)})), serve(t, open(t, sqlstore.Options{Server: server(t, url)}))
+		one := serve(t, open(t, sqlstore.Options{Server: server(t, url)}))
+		two := serve(t, open(t, sqlstore.Options{Server: server(t, url)}))
 		door := open(t, sqlstore.Options{Server: server(t, url)})
 		for n := range 3 {
 			host(t)(one, n)
@@ -186,9 +193,15 @@ func TestConsumersThatOthersChange(t *testing.T) {
 			{"nothing", func(placement.UUID) error { return nil }, false},
 			{"another host", func(vm placement.UUID) error { return move(two, vm, 1) }, false},
 			{"a release", func(vm placement.UUID) error { return two.DeleteAllocations(ctx, vm) }, true},
-			{"a release and the same again", func(vm placement.UUID) error { return errors.Join(two.DeleteAllocations(ctx, vm), move(two, vm, 0)) }, false},
+			{
+				"a release and the same again",
+				func(vm placement.UUID) error { return errors.Join(two.DeleteAllocations(ctx, vm), move(two, vm, 0)) }, false,
+			},
 			// Of the generation that it had before.
-			{"a release and another host", func(vm placement.UUID) error { return errors.Join(two.DeleteAllocations(ctx, vm), move(two, vm, 1)) }, false},
+			{
+				"a release and another host",
+				func(vm placement.UUID) error { return errors.Join(two.DeleteAllocations(ctx, vm), move(two, vm, 1)) }, false,
+			},
 			{"an older database in which it got the same id elsewhere", func(vm placement.UUID) error {
 				do(t, door, `DELETE FROM berth_changes`)
 				do(t, door, `
@@ -224,7 +237,8 @@ WHERE consumer_id = '`+string(vm)+`'`)
 					t.Errorf("after %s service %d differs from the store (-store +service):\n%s", other.name, i, diff)
 				}
 			}
-			if used := [3]int64{want["h0"].Used[0], want["h1"].Used[0], want["h2"].Used[0]}; used != [3]int64{1, 0, int64(n) + 1} {
+			used := [3]int64{want["h0"].Used[0], want["h1"].Used[0], want["h2"].Used[0]}
+			if used != [3]int64{1, 0, int64(n) + 1} {
 				t.Errorf("after %s %d are used", other.name, used)
 			}
 		}
@@ -390,7 +404,9 @@ func busy(t *testing.T, s *service.Service, random *rand.Rand, hosts int) {
 			if to := id(random.IntN(hosts), "h"); to != on && random.IntN(2) == 0 {
 				parent = to
 			}
-			_, err = s.UpdateProvider(ctx, on, placement.ProviderChange{Name: string(on), SetParent: true, Reparent: true, Parent: parent})
+			_, err = s.UpdateProvider(ctx, on, placement.ProviderChange{
+				Name: string(on), SetParent: true, Reparent: true, Parent: parent,
+			})
 		default:
 			err = claimVCPU(s, vm, on, int64(1+random.IntN(3)))
 		}
@@ -431,7 +447,8 @@ func TestIdleConnectionsAreMadeAgain(t *testing.T) {
 				t.Fatal(err)
 			}
 			if failed.Load() > 0 || inserts.Load() != before+1 {
-				t.Errorf("%d transactions were lost and %d connections made, want none and one", failed.Load(), inserts.Load()-before)
+				t.Errorf("%d transactions were lost and %d connections made, want none and one", failed.Load(),
+					inserts.Load()-before)
 			}
 		})
 	}

@@ -34,8 +34,8 @@ VALUES (?, ?, ?)`, w.Written, id, name)
 	return err
 }
 
-// InsertCatalogs sends all rows of a table at once. One that another service has inserted meanwhile is an
-// error, after which the engine runs the Update again.
+// InsertCatalogs sends all rows of a table at once. One that another service has inserted meanwhile
+// is an error, after which the engine runs the Update again.
 func (w *writer) InsertCatalogs(classes []placement.Named, traits []string) error {
 	if len(classes) > 0 {
 		args := make([]any, 0, 3*len(classes))

@@ -9,14 +9,17 @@ import (
 	"github.com/berthcloud/berth/sqlstore/sqlconn"
 )
 
-// Events in the body of an entry of the change log: a line for each request that changed something, in JSON.
+// Events in the body of an entry of the change log: a line for each request that changed something,
+// in JSON.
 //
-//	{"r":"req-…","o":"PUT /allocations/{consumer_uuid}","e":[{"w":"allocation","i":"cn1's UUID","n":"cn1",…,"x":[["VCPU","","4"]]}]}
+//	{"r":"req-…","o":"PUT /allocations/{consumer_uuid}",
+//	 "e":[{"w":"allocation","i":"cn1's UUID","n":"cn1",…,"x":[["VCPU","","4"]]}]}
 //
-// Empty members are left out, and events that differ in their subject and values share the rest. They are written by hand: it
-// happens in the goroutine that all writes wait for.
+// Empty members are left out, and events that differ in their subject and values share the rest.
+// They are written by hand: it happens in the goroutine that all writes wait for.
 
-// maxEventText is how long the lines of an entry may be, in bytes. Of a longer one watchers only get that it is not listed.
+// maxEventText is how long the lines of an entry may be, in bytes. Of a longer one watchers only
+// get that it is not listed.
 const maxEventText = 256 << 10
 
 // unlisted is a line in the place of those that are too long.
@@ -71,7 +74,8 @@ func appendRequest(b []byte, d *placement.RequestEvents) []byte {
 
 // alike reports whether events differ in their subject and values at most.
 func alike(a, b *placement.Event) bool {
-	return a.What == b.What && a.Provider == b.Provider && a.Name == b.Name && a.Root == b.Root && a.OldRoot == b.OldRoot && a.Consumer == b.Consumer
+	return a.What == b.What && a.Provider == b.Provider && a.Name == b.Name && a.Root == b.Root &&
+		a.OldRoot == b.OldRoot && a.Consumer == b.Consumer
 }
 
 // appendMember appends a member of an object, and a comma, unless it is empty.
@@ -125,11 +129,14 @@ func readEntry(e engine.LogEntry) placement.Entry {
 			entry.Unlisted = true
 			continue
 		}
-		request := placement.RequestEvents{Cause: placement.Cause{RequestID: text.R, GlobalID: text.G, User: text.U, Project: text.P, Operation: text.O}}
+		request := placement.RequestEvents{Cause: placement.Cause{
+			RequestID: text.R, GlobalID: text.G, User: text.U, Project: text.P, Operation: text.O,
+		}}
 		for _, e := range text.E {
 			for _, x := range e.X {
 				request.Events = append(request.Events, placement.Event{
-					What: placement.EventKind(e.W), Provider: placement.UUID(e.I), Name: e.N, Root: placement.UUID(e.T), OldRoot: placement.UUID(e.F),
+					What: placement.EventKind(e.W), Provider: placement.UUID(e.I), Name: e.N, Root: placement.UUID(e.T),
+					OldRoot:  placement.UUID(e.F),
 					Consumer: placement.UUID(e.C), Subject: x[0], Before: x[1], After: x[2],
 				})
 			}

@@ -94,7 +94,8 @@ func TestLostFiles(t *testing.T) {
 				if err := s.Close(); err != nil {
 					t.Errorf("Close() = %v", err)
 				}
-				if n := strings.Count(log.String(), "level=ERROR"); n != 1 || !strings.Contains(log.String(), path) || !strings.Contains(log.String(), "stop the service") {
+				if n := strings.Count(log.String(), "level=ERROR"); n != 1 || !strings.Contains(log.String(), path) ||
+					!strings.Contains(log.String(), "stop the service") {
 					t.Errorf("the log has %d errors, want one with the file and what to do:\n%s", n, log.String())
 				}
 			})
@@ -105,7 +106,8 @@ func TestLostFiles(t *testing.T) {
 // lost checks that an error says that the store has lost its file.
 func lost(t *testing.T, what string, err error) {
 	t.Helper()
-	if kind, code := fault.Of(err); !errors.Is(err, sqlstore.ErrFileLost) || kind != fault.Unavailable || code != sqlconn.CodeUnavailable {
+	if kind, code := fault.Of(err); !errors.Is(err, sqlstore.ErrFileLost) || kind != fault.Unavailable ||
+		code != sqlconn.CodeUnavailable {
 		t.Errorf("%s: %v, want ErrFileLost and an Unavailable fault", what, err)
 	}
 }
@@ -198,7 +200,8 @@ func TestLostLogIsFolded(t *testing.T) {
 		t.Fatal(err)
 	}
 	again := open(t, sqlstore.Options{Path: path})
-	if n, err := again.Count(context.Background(), `SELECT COUNT(*) FROM resource_classes WHERE name = 'CUSTOM_BEFORE'`); n != 1 || err != nil {
+	if n, err := again.Count(context.Background(),
+		`SELECT COUNT(*) FROM resource_classes WHERE name = 'CUSTOM_BEFORE'`); n != 1 || err != nil {
 		t.Errorf("the class is there %d times, %v", n, err)
 	}
 }

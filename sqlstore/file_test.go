@@ -68,14 +68,26 @@ func TestUnusableFilesAreRefusedAndLeftAlone(t *testing.T) {
 		make  func(tb testing.TB, path string)
 		want  string
 	}{
-		{"Text", func(tb testing.TB, p string) { mustWrite(tb, p, "[DEFAULT]\ndebug = true\n", 0o600) }, "not an SQLite database"},
-		{"LongText", func(tb testing.TB, p string) { mustWrite(tb, p, strings.Repeat("x", 9999), 0o600) }, "not an SQLite database"},
+		{
+			"Text", func(tb testing.TB, p string) { mustWrite(tb, p, "[DEFAULT]\ndebug = true\n", 0o600) },
+			"not an SQLite database",
+		},
+		{
+			"LongText", func(tb testing.TB, p string) { mustWrite(tb, p, strings.Repeat("x", 9999), 0o600) },
+			"not an SQLite database",
+		},
 		{"CutOff", cutOff, "cut off"},
 		{"Scribbled", scribbled, "malformed"},
 		{"ReadOnly", func(tb testing.TB, p string) { mustWrite(tb, p, "", 0o444) }, "read-only"},
 		{"Unreadable", func(tb testing.TB, p string) { mustWrite(tb, p, "", 0o200) }, "cannot be read"},
-		{"SomethingElses", func(tb testing.TB, p string) { makeFile(tb, p, "CREATE TABLE songs (id INTEGER)") }, "table songs"},
-		{"UnknownRevision", versioned("0123456789ab"), "unknown revision (0123456789ab); known are b4ed3a175331, 611cd6dffd7b"},
+		{
+			"SomethingElses", func(tb testing.TB, p string) { makeFile(tb, p, "CREATE TABLE songs (id INTEGER)") },
+			"table songs",
+		},
+		{
+			"UnknownRevision", versioned("0123456789ab"),
+			"unknown revision (0123456789ab); known are b4ed3a175331, 611cd6dffd7b",
+		},
 		{"NoRevision", func(tb testing.TB, p string) {
 			makeFile(tb, p, `CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL)`)
 		}, "names no revision"},

@@ -12,8 +12,9 @@ import (
 	"github.com/berthcloud/berth/sqlstore"
 )
 
-// TestStartsTakeFewRoundTrips counts how often a start waits for the network: with 300 ms to the database, each
-// hundred are half a minute. A node of Galera gets one statement in each, and PostgreSQL prepares each.
+// TestStartsTakeFewRoundTrips counts how often a start waits for the network: with 300 ms to the
+// database, each hundred are half a minute. A node of Galera gets one statement in each, and
+// PostgreSQL prepares each.
 func TestStartsTakeFewRoundTrips(t *testing.T) {
 	onServers(t, func(t *testing.T, url string) {
 		where := server(t, url)
@@ -23,7 +24,9 @@ func TestStartsTakeFewRoundTrips(t *testing.T) {
 		for i, start := range []string{"the first start", "the next start"} {
 			var steps []string
 			before := proxy.RoundTrips()
-			s, err := sqlstore.Open(context.Background(), sqlstore.Options{Server: where, Step: func(text string) { steps = append(steps, text) }})
+			s, err := sqlstore.Open(context.Background(), sqlstore.Options{
+				Server: where, Step: func(text string) { steps = append(steps, text) },
+			})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -43,7 +46,8 @@ func TestStartsTakeFewRoundTrips(t *testing.T) {
 	})
 }
 
-// A rivalStore is one whose Updates have another service write between their reading and their writing.
+// A rivalStore is one whose Updates have another service write between their reading and their
+// writing.
 type rivalStore struct {
 	placement.Store
 	rival func()
@@ -64,8 +68,8 @@ func (w rivalWriter) Traits() ([]placement.Named, error) {
 	return all, err
 }
 
-// TestStandardNamesWithUpstream has upstream's service, which starts at the same moment, insert some of the names
-// that are about to be inserted.
+// TestStandardNamesWithUpstream has upstream's service, which starts at the same moment, insert
+// some of the names that are about to be inserted.
 func TestStandardNamesWithUpstream(t *testing.T) {
 	onServers(t, func(t *testing.T, url string) {
 		s := open(t, sqlstore.Options{Server: server(t, url)})
@@ -79,7 +83,8 @@ func TestStandardNamesWithUpstream(t *testing.T) {
 			t.Fatalf("EnsureStandard() = %v", err)
 		}
 		for statement, want := range map[string]int64{
-			"SELECT COUNT(*) FROM traits":                                                int64(len(placement.StandardTraits)) + 1,
+			"SELECT COUNT(*) FROM traits": int64(len(placement.StandardTraits)) +
+				1,
 			"SELECT COUNT(*) FROM resource_classes":                                      int64(len(placement.StandardClasses)),
 			"SELECT COUNT(*) FROM resource_classes WHERE id = 3 AND name = 'PCI_DEVICE'": 1,
 		} {

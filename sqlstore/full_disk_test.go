@@ -22,7 +22,8 @@ func renameProvider(s *sqlstore.Store, id int64, name string) error {
 	})
 }
 
-// TestLogDoesNotFillSmallDisk changes the same row far more often than the log of all changes has room for.
+// TestLogDoesNotFillSmallDisk changes the same row far more often than the log of all changes has
+// room for.
 func TestLogDoesNotFillSmallDisk(t *testing.T) {
 	dir := sqltest.SmallDisk(t, 3<<10)
 	s := open(t, sqlstore.Options{Path: filepath.Join(dir, "small.db")})
@@ -50,8 +51,8 @@ func eventually(t *testing.T, what string, condition func() bool) {
 	}
 }
 
-// TestFullDisk fills the disk below a database: writes fail as unavailable, the store says why, reads go on, and the store
-// finds by itself that there is room again.
+// TestFullDisk fills the disk below a database: writes fail as unavailable, the store says why,
+// reads go on, and the store finds by itself that there is room again.
 func TestFullDisk(t *testing.T) {
 	dir := sqltest.SmallDisk(t, 4<<10)
 	s := open(t, sqlstore.Options{Path: filepath.Join(dir, "full.db")})
@@ -86,18 +87,21 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// TestServerWithoutRoom has servers refuse writes as they do when their disk is full, and when they take no writes.
+// TestServerWithoutRoom has servers refuse writes as they do when their disk is full, and when they
+// take no writes.
 func TestServerWithoutRoom(t *testing.T) {
 	onServers(t, func(t *testing.T, url string) {
 		where := server(t, url)
 		admin := open(t, sqlstore.Options{Server: server(t, url)})
 		s := open(t, sqlstore.Options{Server: where, RetryTime: 300 * time.Millisecond})
 		refuse, accept := []string{
-			`CREATE TRIGGER full BEFORE INSERT ON berth_changes FOR EACH ROW SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = 1114, MESSAGE_TEXT = 'The table ''berth_changes'' is full'`,
+			`CREATE TRIGGER full BEFORE INSERT ON berth_changes FOR EACH ROW SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = 1114, ` +
+				`MESSAGE_TEXT = 'The table ''berth_changes'' is full'`,
 		}, []string{`DROP TRIGGER full`}
 		if where.Dialect == sqlstore.PostgreSQL {
 			refuse, accept = []string{
-				`CREATE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'could not extend file: No space left on device' USING ERRCODE = '53100'; END $$`,
+				`CREATE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'could not extend ` +
+					`file: No space left on device' USING ERRCODE = '53100'; END $$`,
 				`CREATE TRIGGER full_disk BEFORE INSERT ON berth_changes FOR EACH ROW EXECUTE FUNCTION full_disk()`,
 			}, []string{`DROP TRIGGER full_disk ON berth_changes`, `DROP FUNCTION full_disk`}
 		}
@@ -114,7 +118,8 @@ func TestServerWithoutRoom(t *testing.T) {
 	})
 }
 
-// TestServerThatBecomesReadOnly has a primary refuse writes, as an administrator does before a switch.
+// TestServerThatBecomesReadOnly has a primary refuse writes, as an administrator does before a
+// switch.
 func TestServerThatBecomesReadOnly(t *testing.T) {
 	sqltest.Need(t)
 	primary := dbtest.NewMariaDB(t, dbtest.Fast())

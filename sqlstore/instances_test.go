@@ -33,12 +33,15 @@ func TestClaimsKnowClassesThatWereReplaced(t *testing.T) {
 			t.Fatal(err)
 		}
 		inv := placement.Inventory{Total: 8, MinUnit: 1, MaxUnit: 8, StepSize: 1, AllocationRatio: 1}
-		if _, err := a.AddInventory(ctx, "h0", placement.InventoryOf{Class: "CUSTOM_NEW", Inventory: inv}, placement.InventoryRule{}); err != nil {
+		if _, err := a.AddInventory(ctx, "h0", placement.InventoryOf{Class: "CUSTOM_NEW", Inventory: inv},
+			placement.InventoryRule{}); err != nil {
 			t.Fatal(err)
 		}
 		err := b.SetAllocations(ctx, placement.Claim{
 			Consumer: "vm", Project: "p", User: "u",
-			Allocations: []placement.ProviderAllocation{{Provider: "h0", Resources: []placement.ClassAmount{{Class: "CUSTOM_OLD", Amount: 1}}}},
+			Allocations: []placement.ProviderAllocation{
+				{Provider: "h0", Resources: []placement.ClassAmount{{Class: "CUSTOM_OLD", Amount: 1}}},
+			},
 		})
 		if kind, _ := fault.Of(err); kind != fault.Invalid {
 			t.Errorf("claim of a class that is gone: %v, want Invalid", err)

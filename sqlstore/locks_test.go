@@ -111,7 +111,9 @@ func (c crowd) act() (what string, err error) {
 		_, err = c.SetAggregates(ctx, on, nil, []placement.UUID{"rack"})
 		return "aggregates", err
 	case 3:
-		return "reshape", c.Reshape(ctx, placement.Reshape{Inventories: c.inventories(2), Claims: []placement.Claim{c.claim(2)}})
+		return "reshape", c.Reshape(ctx, placement.Reshape{
+			Inventories: c.inventories(2), Claims: []placement.Claim{c.claim(2)},
+		})
 	case 4:
 		change := placement.ProviderChange{Name: string(on), SetParent: true, Reparent: true}
 		if to := c.host(); to != on {
@@ -148,7 +150,8 @@ func countDeadlocks(t *testing.T, url string) {
 	services := []*service.Service{serve(t, a), serve(t, b)}
 	for n := range crowdHosts {
 		host(t)(services[0], n)
-		if _, err := services[0].SetInventories(context.Background(), id(n, "h"), roomy(100), placement.InventoryRule{}); err != nil {
+		_, err := services[0].SetInventories(context.Background(), id(n, "h"), roomy(100), placement.InventoryRule{})
+		if err != nil {
 			t.Fatal(err)
 		}
 	}

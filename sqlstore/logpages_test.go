@@ -50,15 +50,20 @@ func jostle(ctx context.Context, s *service.Service, rng *rand.Rand) error {
 	case 6:
 		err = s.DeleteAllocations(ctx, vm)
 	default:
-		err = s.SetAllocations(ctx, placement.Claim{Consumer: vm, Project: "p", User: "u", Allocations: []placement.ProviderAllocation{
-			{Provider: rp, Resources: []placement.ClassAmount{{Class: "VCPU", Amount: int64(1 + rng.IntN(3))}, {Class: "CUSTOM_THING", Amount: 1}}},
-		}})
+		err = s.SetAllocations(ctx, placement.Claim{
+			Consumer: vm, Project: "p", User: "u", Allocations: []placement.ProviderAllocation{
+				{Provider: rp, Resources: []placement.ClassAmount{
+					{Class: "VCPU", Amount: int64(1 + rng.IntN(3))}, {Class: "CUSTOM_THING", Amount: 1},
+				}},
+			},
+		})
 	}
 	return err
 }
 
-// TestLogIsTheDifference has two services write at the same time, and readers that go from one store to the other with their mark. The events that
-// each reads lead from the state before to that after, in their order.
+// TestLogIsTheDifference has two services write at the same time, and readers that go from one
+// store to the other with their mark. The events that each reads lead from the state before to that
+// after, in their order.
 func TestLogIsTheDifference(t *testing.T) {
 	onAll(t, func(t *testing.T, opts sqlstore.Options) {
 		ctx := context.Background()
@@ -250,7 +255,9 @@ func TestFilesKeepTheirNewestEntries(t *testing.T) {
 		t.Error("no reader gets the entry")
 	}
 	p := page(start)
-	want := []placement.RequestEvents{{Events: []placement.Event{{What: placement.EventTrait, Subject: "a\nb", After: "ü"}}}}
+	want := []placement.RequestEvents{
+		{Events: []placement.Event{{What: placement.EventTrait, Subject: "a\nb", After: "ü"}}},
+	}
 	if p.Lost || len(p.Entries) != 1 {
 		t.Fatalf("page %+v", p)
 	}

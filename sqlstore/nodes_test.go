@@ -40,7 +40,8 @@ func atOnce(t *testing.T, services [2]*service.Service, things ...func(*service.
 	for i, thing := range things {
 		both.Go(func() {
 			err := thing(services[i])
-			if kind, _ := fault.Of(err); err != nil && kind != fault.Conflict && kind != fault.NotFound && kind != fault.Invalid {
+			if kind, _ := fault.Of(err); err != nil && kind != fault.Conflict && kind != fault.NotFound &&
+				kind != fault.Invalid {
 				t.Error(err)
 			}
 		})
@@ -53,7 +54,9 @@ func TestNodesKeepTrees(t *testing.T) {
 	ctx := context.Background()
 	store, services := onNodes(t)
 	for i := range providers {
-		if _, err := services[0].CreateProvider(ctx, placement.NewProvider{UUID: id(i, "p"), Name: string(id(i, "p"))}); err != nil {
+		if _, err := services[0].CreateProvider(ctx, placement.NewProvider{
+			UUID: id(i, "p"), Name: string(id(i, "p")),
+		}); err != nil {
 			t.Fatal(err)
 		}
 	}

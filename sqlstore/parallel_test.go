@@ -40,8 +40,8 @@ func providers(t *testing.T, r *sqlconn.Tx) int64 {
 	return n
 }
 
-// TestParallelReadersSeeTheSame looks at what a reader and its second reader see while somebody wants
-// to write, and that writing goes on when they are done.
+// TestParallelReadersSeeTheSame looks at what a reader and its second reader see while somebody
+// wants to write, and that writing goes on when they are done.
 func TestParallelReadersSeeTheSame(t *testing.T) {
 	s := openFileStore(t, 2)
 	if err := addProvider(s, "one"); err != nil {

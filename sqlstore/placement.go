@@ -87,7 +87,9 @@ func (s *Store) Shared() bool { return s.Dialect().Shared }
 
 // Changed returns what this store and others committed since a position. It sees every
 // Update of any store that returned before it was called.
-func (s *Store) Changed(ctx context.Context, since placement.Position) (c placement.Changes, at placement.Position, err error) {
+func (s *Store) Changed(
+	ctx context.Context, since placement.Position,
+) (c placement.Changes, at placement.Position, err error) {
 	news, now, err := s.ChangesSince(ctx, engine.LogPosition(since))
 	if err != nil {
 		return c, since, err
@@ -140,8 +142,9 @@ func (s *Store) LogSince(ctx context.Context, at time.Time) (placement.Mark, boo
 	return s.Engine.LogSince(ctx, at)
 }
 
-// mergeEntries puts the entries of several writers in the order of their times, those of each in their own order. A writer that has more
-// entries than are in its list ends the result with the last of them: what others wrote after that may be later than what is not there.
+// mergeEntries puts the entries of several writers in the order of their times, those of each in
+// their own order. A writer that has more entries than are in its list ends the result with the
+// last of them: what others wrote after that may be later than what is not there.
 func mergeEntries(lists [][]placement.Entry, more []bool) (merged []placement.Entry, rest bool) {
 	for {
 		first := -1

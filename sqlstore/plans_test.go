@@ -40,7 +40,9 @@ func (l *statementList) trace(_ context.Context, statement string) func(error) {
 var badPlan = regexp.MustCompile(`AUTOMATIC|MATERIALIZE`)
 
 // opened opens a store for a test.
-func opened[S interface{ Close() error }](t *testing.T, o sqlstore.Options, open func(context.Context, sqlstore.Options) (S, error)) S {
+func opened[S interface{ Close() error }](
+	t *testing.T, o sqlstore.Options, open func(context.Context, sqlstore.Options) (S, error),
+) S {
 	t.Helper()
 	s, err := open(t.Context(), o)
 	if err != nil {
@@ -73,7 +75,9 @@ func TestPlans(t *testing.T) {
 		{
 			"network",
 			func(t *testing.T, o sqlstore.Options) {
-				networktest.TestStore(t, func(t *testing.T) []network.Store { return []network.Store{opened(t, o, rowtable.OpenNetwork)} })
+				networktest.TestStore(t, func(t *testing.T) []network.Store {
+					return []network.Store{opened(t, o, rowtable.OpenNetwork)}
+				})
 			},
 			func(o sqlstore.Options) (interface{ Close() error }, error) {
 				return rowtable.OpenNetwork(context.Background(), o)
@@ -83,7 +87,9 @@ func TestPlans(t *testing.T) {
 		{
 			"compute",
 			func(t *testing.T, o sqlstore.Options) {
-				computetest.TestStore(t, func(t *testing.T) []compute.Store { return []compute.Store{opened(t, o, rowtable.OpenCompute)} })
+				computetest.TestStore(t, func(t *testing.T) []compute.Store {
+					return []compute.Store{opened(t, o, rowtable.OpenCompute)}
+				})
 			},
 			func(o sqlstore.Options) (interface{ Close() error }, error) {
 				return rowtable.OpenCompute(context.Background(), o)
@@ -123,7 +129,8 @@ func TestPlans(t *testing.T) {
 // none.
 func explained(t *testing.T, db *sql.DB, statement string) string {
 	t.Helper()
-	rows, err := db.QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+statement, make([]any, strings.Count(statement, "?"))...)
+	rows, err := db.QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+statement,
+		make([]any, strings.Count(statement, "?"))...)
 	if err != nil {
 		t.Errorf("%s: %v", statement, err)
 		return ""

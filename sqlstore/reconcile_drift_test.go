@@ -50,7 +50,9 @@ VALUES (98, 1)`},
 			t.Run(odd.name, func(t *testing.T) {
 				host(t)(s, n)
 				inv := placement.Inventory{Total: 8, MinUnit: 1, MaxUnit: 8, StepSize: 1, AllocationRatio: odd.ratio}
-				if _, err := s.SetInventories(context.Background(), id(n, "h"), []placement.InventoryOf{{Class: "VCPU", Inventory: inv}, {Class: "DISK_GB", Inventory: inv}}, placement.InventoryRule{}); err != nil {
+				if _, err := s.SetInventories(context.Background(), id(n, "h"),
+					[]placement.InventoryOf{{Class: "VCPU", Inventory: inv}, {Class: "DISK_GB", Inventory: inv}},
+					placement.InventoryRule{}); err != nil {
 					t.Fatal(err)
 				}
 				if odd.rows != "" {
@@ -68,7 +70,8 @@ func TestDriftsAreReadOnceInLatin1(t *testing.T) {
 	opts := sqlstore.Options{Server: server(t, kinds[0].URL(t))}
 	store := open(t, opts)
 	touch(t, store, 1)
-	do(t, store, "SET foreign_key_checks = 0", "ALTER TABLE resource_providers CONVERT TO CHARACTER SET latin1", "SET foreign_key_checks = 1")
+	do(t, store, "SET foreign_key_checks = 0", "ALTER TABLE resource_providers CONVERT TO CHARACTER SET latin1",
+		"SET foreign_key_checks = 1")
 	s := serve(t, store)
 	if _, err := s.CreateProvider(context.Background(), placement.NewProvider{UUID: "h", Name: "Köln"}); err != nil {
 		t.Fatal(err)

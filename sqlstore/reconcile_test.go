@@ -45,10 +45,14 @@ func populate(s *service.Service, hosts int) error {
 	for i := range hosts {
 		host, child := placement.UUID(fmt.Sprintf("h%d", i)), placement.UUID(fmt.Sprintf("c%d", i))
 		ratio := []float64{1, 1.5, 16, 0.9, 0.333}[i%5]
-		inv := placement.Inventory{Total: 8 + int64(i), Reserved: 1, MinUnit: 1, MaxUnit: 64, StepSize: 1, AllocationRatio: ratio}
+		inv := placement.Inventory{
+			Total: 8 + int64(i), Reserved: 1, MinUnit: 1, MaxUnit: 64, StepSize: 1, AllocationRatio: ratio,
+		}
 		_, err1 := s.CreateProvider(ctx, placement.NewProvider{UUID: host, Name: "Hafen " + string(host) + " ⚓"})
 		_, err2 := s.CreateProvider(ctx, placement.NewProvider{UUID: child, Name: string(child), Parent: host})
-		_, err3 := s.SetInventories(ctx, host, []placement.InventoryOf{{Class: "VCPU", Inventory: inv}, {Class: "CUSTOM_THING", Inventory: inv}}, placement.InventoryRule{})
+		_, err3 := s.SetInventories(ctx, host,
+			[]placement.InventoryOf{{Class: "VCPU", Inventory: inv}, {Class: "CUSTOM_THING", Inventory: inv}},
+			placement.InventoryRule{})
 		_, err4 := s.SetTraits(ctx, child, 0, []string{"CUSTOM_GOLD", "HW_CPU_X86_AVX"})
 		_, err5 := s.SetAggregates(ctx, host, nil, []placement.UUID{"a1", placement.UUID(fmt.Sprintf("a%d", i%3))})
 		err6 := claimOne(s, placement.UUID(fmt.Sprintf("vm%d", i)), host)
@@ -60,7 +64,9 @@ func populate(s *service.Service, hosts int) error {
 func claimOne(s *service.Service, consumer, host placement.UUID) error {
 	return s.SetAllocations(context.Background(), placement.Claim{
 		Consumer: consumer, Project: "p", User: "u",
-		Allocations: []placement.ProviderAllocation{{Provider: host, Resources: []placement.ClassAmount{{Class: "VCPU", Amount: 2}, {Class: "CUSTOM_THING", Amount: 1}}}},
+		Allocations: []placement.ProviderAllocation{
+			{Provider: host, Resources: []placement.ClassAmount{{Class: "VCPU", Amount: 2}, {Class: "CUSTOM_THING", Amount: 1}}},
+		},
 	})
 }
 
@@ -108,8 +114,10 @@ func TestReconcileFindsWhatOthersWrote(t *testing.T) {
 			`DELETE FROM resource_provider_traits`,
 			`DELETE FROM resource_provider_aggregates WHERE aggregate_id > 1`,
 			`DELETE FROM inventories WHERE resource_class_id <> 0`,
-			`INSERT INTO resource_providers (created_at, uuid, name, generation) VALUES ('2026-01-02 03:04:05', 'new', 'new', 0); UPDATE resource_providers SET root_provider_id = id WHERE uuid = 'new'`,
-			`UPDATE resource_providers SET root_provider_id = NULL WHERE uuid = 'new'; DELETE FROM resource_providers WHERE uuid = 'new'`,
+			`INSERT INTO resource_providers (created_at, uuid, name, generation) VALUES ('2026-01-02 03:04:05', 'new', 'new', ` +
+				`0); UPDATE resource_providers SET root_provider_id = id WHERE uuid = 'new'`,
+			`UPDATE resource_providers SET root_provider_id = NULL WHERE uuid = 'new'; ` +
+				`DELETE FROM resource_providers WHERE uuid = 'new'`,
 			`INSERT INTO traits (created_at, name) VALUES ('2026-01-02 03:04:05', 'CUSTOM_IRON')`,
 			`UPDATE resource_classes SET name = 'CUSTOM_OTHER' WHERE name = 'CUSTOM_THING'`,
 		} {

@@ -15,7 +15,10 @@ import (
 
 // rivals runs two things at once, many times, through two services on one
 // database. What they may answer is success or a refusal.
-func rivals(t *testing.T, url string, rounds int, prepare func(s *service.Service, round int), remaining, right func(s *service.Service, round int) error) *sqlstore.Store {
+func rivals(
+	t *testing.T, url string, rounds int, prepare func(s *service.Service, round int),
+	remaining, right func(s *service.Service, round int) error,
+) *sqlstore.Store {
 	t.Helper()
 	storeA, storeB := two(t, url)
 	a, b := serve(t, storeA), serve(t, storeB)
@@ -28,7 +31,8 @@ func rivals(t *testing.T, url string, rounds int, prepare func(s *service.Servic
 		}{{a, remaining}, {b, right}} {
 			both.Go(func() {
 				err := side.fn(side.s, round)
-				if kind, _ := fault.Of(err); err != nil && kind != fault.Conflict && kind != fault.NotFound && kind != fault.Invalid {
+				if kind, _ := fault.Of(err); err != nil && kind != fault.Conflict && kind != fault.NotFound &&
+					kind != fault.Invalid {
 					t.Errorf("round %d: %v", round, err)
 				}
 			})
@@ -65,7 +69,8 @@ func host(t *testing.T) func(s *service.Service, round int) {
 			t.Fatal(err)
 		}
 		inv := placement.Inventory{Total: 8, MinUnit: 1, MaxUnit: 8, StepSize: 1, AllocationRatio: 1}
-		if _, err := s.SetInventories(ctx, uuid, []placement.InventoryOf{{Class: "VCPU", Inventory: inv}}, placement.InventoryRule{}); err != nil {
+		if _, err := s.SetInventories(ctx, uuid, []placement.InventoryOf{{Class: "VCPU", Inventory: inv}},
+			placement.InventoryRule{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -74,7 +79,9 @@ func host(t *testing.T) func(s *service.Service, round int) {
 func claimVCPU(s *service.Service, consumer, provider placement.UUID, amount int64) error {
 	return s.SetAllocations(context.Background(), placement.Claim{
 		Consumer: consumer, Project: "p", User: "u",
-		Allocations: []placement.ProviderAllocation{{Provider: provider, Resources: []placement.ClassAmount{{Class: "VCPU", Amount: amount}}}},
+		Allocations: []placement.ProviderAllocation{
+			{Provider: provider, Resources: []placement.ClassAmount{{Class: "VCPU", Amount: amount}}},
+		},
 	})
 }
 
@@ -127,7 +134,8 @@ func TestInventoriesAndDeletionsOfClasses(t *testing.T) {
 		},
 			func(s *service.Service, n int) error {
 				inv := placement.Inventory{Total: 8, MinUnit: 1, MaxUnit: 8, StepSize: 1, AllocationRatio: 1}
-				_, err := s.SetInventories(context.Background(), id(n, "h"), []placement.InventoryOf{{Class: class(n), Inventory: inv}}, placement.InventoryRule{})
+				_, err := s.SetInventories(context.Background(), id(n, "h"),
+					[]placement.InventoryOf{{Class: class(n), Inventory: inv}}, placement.InventoryRule{})
 				return err
 			},
 			func(s *service.Service, n int) error { return s.DeleteClass(context.Background(), class(n)) })
@@ -186,7 +194,8 @@ func TestMovesKeepTrees(t *testing.T) {
 		}
 		s := rivals(t, url, 40, func(s *service.Service, n int) {
 			for i := 0; n == 0 && i < providers; i++ {
-				if _, err := s.CreateProvider(context.Background(), placement.NewProvider{UUID: id(i, "p"), Name: string(id(i, "p"))}); err != nil {
+				_, err := s.CreateProvider(context.Background(), placement.NewProvider{UUID: id(i, "p"), Name: string(id(i, "p"))})
+				if err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -35,7 +35,9 @@ func TestRacesForOneName(t *testing.T) {
 			return err
 		}, true},
 		{"ProviderByUUID", func(s *service.Service, n, client int) error {
-			_, err := s.CreateProvider(ctx, placement.NewProvider{UUID: id(n, "same"), Name: fmt.Sprintf("other%d-%d", n, client)})
+			_, err := s.CreateProvider(ctx, placement.NewProvider{
+				UUID: id(n, "same"), Name: fmt.Sprintf("other%d-%d", n, client),
+			})
 			return err
 		}, true},
 		// New consumers on a host each, in a project, of a user and of a type that are new as well.
@@ -100,6 +102,8 @@ func claimOfNew(round, client int, consumer string) placement.Claim {
 	return placement.Claim{
 		Consumer: id(1000*round+client, consumer), Project: fmt.Sprintf("project%d", round),
 		User: fmt.Sprintf("user%d", round), Type: fmt.Sprintf("TYPE%d", round),
-		Allocations: []placement.ProviderAllocation{{Provider: id(client, "h"), Resources: []placement.ClassAmount{{Class: "VCPU", Amount: 1}}}},
+		Allocations: []placement.ProviderAllocation{
+			{Provider: id(client, "h"), Resources: []placement.ClassAmount{{Class: "VCPU", Amount: 1}}},
+		},
 	}
 }

@@ -16,7 +16,8 @@ import (
 // tableColumns are the columns that the statements of this package use.
 var tableColumns = []struct{ table, columns string }{
 	{"resource_providers", "created_at, updated_at, id, uuid, name, generation, root_provider_id, parent_provider_id"},
-	{"inventories", "created_at, updated_at, id, resource_provider_id, resource_class_id, total, reserved, min_unit, max_unit, step_size, allocation_ratio"},
+	{"inventories", "created_at, updated_at, id, resource_provider_id, resource_class_id, total, reserved, min_unit, " +
+		"max_unit, step_size, allocation_ratio"},
 	{"allocations", "created_at, updated_at, id, resource_provider_id, consumer_id, resource_class_id, used"},
 	{"consumers", "created_at, updated_at, id, uuid, project_id, user_id, generation, consumer_type_id"},
 	{"consumer_types", "created_at, id, name"},
@@ -37,7 +38,8 @@ type Schema struct {
 	step func(string)
 }
 
-// NewSchema returns the schema for a store with these options, of which Sync, Logger and Step count.
+// NewSchema returns the schema for a store with these options, of which Sync, Logger and Step
+// count.
 func NewSchema(opts engine.Options) Schema {
 	opts = opts.WithDefaults()
 	return Schema{opts.Sync, opts.Logger, opts.Step}
@@ -45,7 +47,9 @@ func NewSchema(opts engine.Options) Schema {
 
 // Hooks are what the engine opens a database with.
 func (s Schema) Hooks() engine.Schema {
-	return engine.Schema{Look: s.look, Prepare: s.prepareWhole, Known: sqlconn.Naming{Section: "placement_database", Database: "placement"}}
+	return engine.Schema{
+		Look: s.look, Prepare: s.prepareWhole, Known: sqlconn.Naming{Section: "placement_database", Database: "placement"},
+	}
 }
 
 // look refuses a database that this package cannot or may not work on.
@@ -67,7 +71,8 @@ func (s Schema) prepareWhole(ctx context.Context, ses *sqlconn.Session) error {
 }
 
 // ErrPart says that a database is not whole.
-var ErrPart = errors.New("a copy into it was interrupted: go on with `berth db copy --resume`, or drop the database and make it again")
+var ErrPart = errors.New("a copy into it was interrupted: go on with `berth db copy --resume`, " +
+	"or drop the database and make it again")
 
 // Prepare brings the database to a revision that this package works on.
 // All steps are one transaction.
@@ -173,7 +178,8 @@ func (s Schema) StepsFor(t *sqlconn.Tx) ([]migrations.Revision, error) {
 		return steps, nil
 	}
 	if !s.sync {
-		return nil, fmt.Errorf("its schema is at revision %s, older than %s; allow the upgrade (sync_on_startup), or run `berth db sync` (or upstream's `placement-manage db sync`)",
+		return nil, fmt.Errorf("its schema is at revision %s, older than %s; allow the upgrade (sync_on_startup), or run "+
+			"`berth db sync` (or upstream's `placement-manage db sync`)",
 			at, migrations.Target)
 	}
 	// Only what is there already can be checked before the first step; that
@@ -197,7 +203,8 @@ func (s Schema) Revision(t *sqlconn.Tx) (string, error) {
 	if !versioned {
 		return s.Unversioned(t)
 	}
-	ids, err := sqlconn.List(t, func(one *sqlconn.Row) string { return one.Text(0) }, `SELECT version_num FROM alembic_version`)
+	ids, err := sqlconn.List(t, func(one *sqlconn.Row) string { return one.Text(0) },
+		`SELECT version_num FROM alembic_version`)
 	if err != nil {
 		return "", err
 	}
@@ -258,7 +265,8 @@ func (s Schema) CheckTables(t *sqlconn.Tx) error {
 		queries[i] = `SELECT COUNT(*) FROM (SELECT ` + table.columns + ` FROM ` + table.table + ` WHERE 1 = 0) x`
 	}
 	if n, err := t.Answered(queries); err != nil {
-		return fmt.Errorf("its table %s is not as the revision says: %w", tableColumns[min(n, len(tableColumns)-1)].table, err)
+		return fmt.Errorf("its table %s is not as the revision says: %w", tableColumns[min(n, len(tableColumns)-1)].table,
+			err)
 	}
 	return nil
 }

@@ -110,8 +110,9 @@ func TestSchemaIsUpstreams(t *testing.T) {
 const (
 	oldProvider   = `INSERT INTO resource_providers (id, uuid, name, root_provider_id) VALUES (1, 'a', 'a', 1)`
 	oldRootless   = `INSERT INTO resource_providers (id, uuid, name) VALUES (2, 'b', 'b')`
-	oldAllocation = `INSERT INTO allocations (resource_provider_id, consumer_id, resource_class_id, used) VALUES (1, 'vm', 0, 1)`
-	oldConsumer   = `INSERT INTO consumers (uuid, project_id, user_id) VALUES ('vm', 1, 1)`
+	oldAllocation = `INSERT INTO allocations (resource_provider_id, consumer_id, resource_class_id, used) VALUES (1, ` +
+		`'vm', 0, 1)`
+	oldConsumer = `INSERT INTO consumers (uuid, project_id, user_id) VALUES ('vm', 1, 1)`
 )
 
 func TestOldSchemasAreUpgradedWhenAllowed(t *testing.T) {

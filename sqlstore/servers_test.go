@@ -26,8 +26,8 @@ var (
 	open        = sqltest.Open
 )
 
-// TestStoreOnServers runs the suite of stores on each kind of server, and in each rotation on one of
-// those that have several nodes.
+// TestStoreOnServers runs the suite of stores on each kind of server, and in each rotation on one
+// of those that have several nodes.
 func TestStoreOnServers(t *testing.T) {
 	needServers(t)
 	for _, k := range kinds[:2] {

@@ -16,8 +16,8 @@ import (
 	"github.com/berthcloud/berth/sqlstore"
 )
 
-// TestOptionFileHasTLS opens a database of MariaDB whose account needs TLS, which is in an option file, as TripleO and the operator of
-// Kubernetes write it.
+// TestOptionFileHasTLS opens a database of MariaDB whose account needs TLS, which is in an option
+// file, as TripleO and the operator of Kubernetes write it.
 func TestOptionFileHasTLS(t *testing.T) {
 	sqltest.Need(t)
 	dir := t.TempDir()
@@ -34,14 +34,17 @@ func TestOptionFileHasTLS(t *testing.T) {
 	authority := certtest.NewAuthority(t, x509.Certificate{})
 	stranger := certtest.NewAuthority(t, x509.Certificate{Subject: pkix.Name{CommonName: "stranger"}})
 	cert, key := authority.Sign(x509.Certificate{
-		Subject: pkix.Name{CommonName: "db"}, IPAddresses: []net.IP{net.ParseIP("127.0.0.1")}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		Subject: pkix.Name{CommonName: "db"}, IPAddresses: []net.IP{net.ParseIP("127.0.0.1")},
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	})
 	other, otherKey := authority.Sign(x509.Certificate{
-		Subject: pkix.Name{CommonName: "other"}, DNSNames: []string{"other.example"}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		Subject: pkix.Name{CommonName: "other"}, DNSNames: []string{"other.example"},
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	})
 	ca, strange := put("ca.pem", authority.PEM()), put("stranger.pem", stranger.PEM())
 	start := func(name string, cert, key []byte) (account dbtest.Database, address string) {
-		s := dbtest.NewMariaDB(t, dbtest.Fast(), dbtest.Setting("ssl_cert", put(name+".pem", cert)), dbtest.Setting("ssl_key", put(name+".key", key)))
+		s := dbtest.NewMariaDB(t, dbtest.Fast(), dbtest.Setting("ssl_cert", put(name+".pem", cert)),
+			dbtest.Setting("ssl_key", put(name+".key", key)))
 		account = s.CreateDatabase(t)
 		s.Exec(t, "ALTER USER '"+account.User+"'@'127.0.0.1' REQUIRE SSL")
 		return account, s.Address()
@@ -56,7 +59,8 @@ func TestOptionFileHasTLS(t *testing.T) {
 			return err
 		}
 		defer s.Close()
-		if n, err := s.Count(context.Background(), `SELECT COUNT(*) FROM information_schema.session_status WHERE variable_name = 'SSL_CIPHER' AND variable_value <> ''`); n != 1 || err != nil {
+		if n, err := s.Count(context.Background(), `SELECT COUNT(*) FROM information_schema.session_status WHERE `+
+			`variable_name = 'SSL_CIPHER' AND variable_value <> ''`); n != 1 || err != nil {
 			t.Errorf("%s: the connection is not encrypted: %d, %v", params, n, err)
 		}
 		return nil
@@ -94,7 +98,8 @@ func TestOptionFileHasTLS(t *testing.T) {
 
 	// A server without TLS is refused when TLS is configured.
 	plain := dbtest.MariaDB(t)
-	if err := attempt(plain.CreateDatabase(t), plain.Address(), values+"tripleo"); err == nil || !strings.Contains(err.Error(), "TLS") {
+	if err := attempt(plain.CreateDatabase(t), plain.Address(), values+"tripleo"); err == nil ||
+		!strings.Contains(err.Error(), "TLS") {
 		t.Errorf("a server without TLS: %v", err)
 	}
 }
@@ -102,7 +107,9 @@ func TestOptionFileHasTLS(t *testing.T) {
 // TestInitCommand has a statement of the URL's begin each session.
 func TestInitCommand(t *testing.T) {
 	sqltest.Need(t)
-	s := open(t, sqlstore.Options{Server: server(t, dbtest.MariaDB(t).NewDatabase(t)+"&init_command=SET+SESSION+lock_wait_timeout%3D77")})
+	s := open(t, sqlstore.Options{
+		Server: server(t, dbtest.MariaDB(t).NewDatabase(t)+"&init_command=SET+SESSION+lock_wait_timeout%3D77"),
+	})
 	if n, err := s.Count(context.Background(), "SELECT CAST(@@lock_wait_timeout AS SIGNED)"); n != 77 || err != nil {
 		t.Errorf("lock_wait_timeout = %d, %v", n, err)
 	}

@@ -65,7 +65,9 @@ func (r *reader) everything(all *placement.TreeRows) error {
 }
 
 // halves reads the inventories, which are half of the work, and the rest.
-func (r *reader) halves(all *placement.TreeRows, counts rowCounts, run func(one, other func(*sqlconn.Tx) error) error) error {
+func (r *reader) halves(
+	all *placement.TreeRows, counts rowCounts, run func(one, other func(*sqlconn.Tx) error) error,
+) error {
 	heard := r.progressOf(counts)
 	return run(
 		func(t *sqlconn.Tx) error { return (&reader{Tx: t}).allProviders(all, counts, heard) },

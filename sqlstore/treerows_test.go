@@ -33,7 +33,9 @@ func TestRowsOfEverythingAreThoseOfAllRoots(t *testing.T) {
 		t.Fatalf("%d providers were read, want 510", n)
 	}
 	concurrent.FoldCase, concurrent.FoldLike = whole.FoldCase, whole.FoldLike
-	for name, all := range map[string]placement.TreeRows{"everything": whole, "everything on two connections": concurrent} {
+	for name, all := range map[string]placement.TreeRows{
+		"everything": whole, "everything on two connections": concurrent,
+	} {
 		if diff := cmp.Diff(parts, all); diff != "" {
 			t.Errorf("snapshots of all roots and of %s (-roots +everything):\n%.2000s", name, diff)
 		}
