@@ -237,7 +237,10 @@ func (s *Engine) member(ses *sqlconn.Session, j *job, open bool) (bool, error) {
 	if err := s.beginMember(ses, open); err != nil {
 		return open, err
 	}
-	t := &sqlconn.Tx{Session: ses, Context: j.ctx, Trace: s.opts.Trace, Written: sqlconn.Stamp(j.now.Truncate(s.d.Precision)), HoldsLocks: open}
+	t := &sqlconn.Tx{
+		Session: ses, Context: j.ctx, Trace: s.opts.Trace, Written: sqlconn.Stamp(j.now.Truncate(s.d.Precision)),
+		HoldsLocks: open,
+	}
 	began := time.Now()
 	if j.members != nil {
 		j.broken = nil // by an earlier attempt

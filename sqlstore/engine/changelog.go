@@ -55,8 +55,9 @@ type changeLog struct {
 // keepBytes is how much of the newest entries' bodies a writer keeps, about.
 const keepBytes = 64 << 20
 
-// logSizes know how long a writer's entries are: bodies with the events of many claims are long. The marks are made when the log is
-// cleaned up, so that entries of the last minutes always stay for other stores.
+// logSizes know how long a writer's entries are: bodies with the events of many claims are long.
+// The marks are made when the log is cleaned up, so that entries of the last minutes always stay
+// for other stores.
 type logSizes struct {
 	sum   int64 // of all bodies
 	marks []sizeMark
@@ -65,7 +66,8 @@ type logSizes struct {
 // A sizeMark is how long the bodies were up to an entry, that one included.
 type sizeMark struct{ seq, sum int64 }
 
-// keepFrom returns the number up to which entries are too many or too long, and makes a mark at the newest one.
+// keepFrom returns the number up to which entries are too many or too long, and makes a mark at the
+// newest one.
 func (l *logSizes) keepFrom(newest int64) int64 {
 	drop := newest - KeepEntries
 	for len(l.marks) > 0 && l.sum-l.marks[0].sum >= keepBytes {
@@ -77,8 +79,8 @@ func (l *logSizes) keepFrom(newest int64) int64 {
 }
 
 // commit writes the entry of the transaction that the session is in and commits
-// it, in one round trip: body for the others, and kept for this store. The entry is returned also when
-// that fails.
+// it, in one round trip: body for the others, and kept for this store. The entry is returned also
+// when that fails.
 func (l *changeLog) commit(ses *sqlconn.Session, stamp, body string, own any) (entry, error) {
 	if l.id == 0 {
 		l.renew()
@@ -126,7 +128,8 @@ COMMIT`, last.Args...)
 	return ses.Do("COMMIT")
 }
 
-// insertEntry is the beginning of the statement that writes an entry: its writer, number, time and body.
+// insertEntry is the beginning of the statement that writes an entry: its writer, number, time and
+// body.
 const insertEntry = `
 INSERT INTO berth_changes (writer, seq, created_at, body)
 VALUES (?, ?, ?, `

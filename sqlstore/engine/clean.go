@@ -52,7 +52,8 @@ func (s *Engine) cleanLogOnce() error {
 }
 
 // leaveLog makes the writer's beat_at old: tools that must not run at the same time may run
-// then, and its entries stay for the others to read. An error is ignored: beat_at gets old by itself.
+// then, and its entries stay for the others to read. An error is ignored: beat_at gets old by
+// itself.
 func (s *Engine) leaveLog() {
 	if !s.d.Shared || !s.log.present {
 		return

@@ -1,12 +1,13 @@
-// Package engine runs the transactions of a store on its database. It knows connections, the order of
-// writes and the change log, and nothing of what is in the tables: what it has to know of a service is a
-// [Service].
+// Package engine runs the transactions of a store on its database. It knows connections, the order
+// of writes and the change log, and nothing of what is in the tables: what it has to know of a
+// service is a [Service].
 //
-// A store makes an [Engine] with New, opens it, and runs its Views and Updates on it; an operator's program works on a
-// database by a [Tool]. From the top down: tool.go; open.go, open_file.go and open_server.go (connections and tables);
-// update.go (the writing goroutine) with batch.go (one transaction) and settle.go (a commit without an answer); view.go
-// and follow.go (reading, the change log included); engine.go (what all of these share); then queue.go, changelog.go
-// and recent.go, which know no Engine.
+// A store makes an [Engine] with New, opens it, and runs its Views and Updates on it; an operator's
+// program works on a database by a [Tool]. From the top down: tool.go; open.go, open_file.go and
+// open_server.go (connections and tables); update.go (the writing goroutine) with batch.go (one
+// transaction) and settle.go (a commit without an answer); view.go and follow.go (reading, the
+// change log included); engine.go (what all of these share); then queue.go, changelog.go and
+// recent.go, which know no Engine.
 //
 // # Writing
 //
@@ -91,7 +92,10 @@ func New(opts Options, kind Service) *Engine {
 	if kind.Encode == nil {
 		kind.Encode = func([]any) (string, any) { return "", nil }
 	}
-	return &Engine{opts: opts.WithDefaults(), d: sqlconn.SQLiteDialect, release: func() {}, service: kind, log: changeLog{timed: kind.Watched}, kept: newKeptLog()}
+	return &Engine{
+		opts: opts.WithDefaults(), d: sqlconn.SQLiteDialect, release: func() {}, service: kind,
+		log: changeLog{timed: kind.Watched}, kept: newKeptLog(),
+	}
 }
 
 // Options are those of the engine, with the defaults for what was left zero.
@@ -100,7 +104,8 @@ func (s *Engine) Options() Options { return s.opts }
 // Dialect is what the database disagrees on with others. It is known when the engine is open.
 func (s *Engine) Dialect() *sqlconn.Dialect { return s.d }
 
-// Redial has all connections made again before they are used, to the primary if there is another one by now.
+// Redial has all connections made again before they are used, to the primary if there is another
+// one by now.
 func (s *Engine) Redial() { s.epoch.Add(1) }
 
 // begin starts a transaction. A connection that has been idle may have been

@@ -7,7 +7,8 @@ import (
 	"github.com/berthcloud/berth/sqlstore/sqlconn"
 )
 
-// A LogPosition is a place in the change log. The zero value is before everything. It must not be changed.
+// A LogPosition is a place in the change log. The zero value is before everything. It must not be
+// changed.
 type LogPosition struct {
 	Seen map[int64]int64 // the number of the newest entry that was read, by writer
 	At   time.Time       // when it was read
@@ -22,9 +23,9 @@ type LogChanges struct {
 	Entries []any
 }
 
-// ChangesSince returns what this store and others committed since a position, and the position after it;
-// nothing where there is no change log. It sees every Update of any store that returned before it was called.
-// It tries again as View does.
+// ChangesSince returns what this store and others committed since a position, and the position
+// after it; nothing where there is no change log. It sees every Update of any store that returned
+// before it was called. It tries again as View does.
 func (s *Engine) ChangesSince(ctx context.Context, since LogPosition) (LogChanges, LogPosition, error) {
 	if !s.d.Shared {
 		return LogChanges{}, since, nil
@@ -41,7 +42,9 @@ func (s *Engine) ChangesSince(ctx context.Context, since LogPosition) (LogChange
 // followOnce reads the log once and says whether it should be tried again. Its statements are the
 // same each time and therefore prepared. A connection that was closed while it was idle is made
 // again at once, without a pause.
-func (s *Engine) followOnce(ctx context.Context, since LogPosition) (found LogChanges, at LogPosition, again bool, err error) {
+func (s *Engine) followOnce(
+	ctx context.Context, since LogPosition,
+) (found LogChanges, at LogPosition, again bool, err error) {
 	ses, err := s.readers.Borrow(ctx)
 	if err != nil {
 		return found, since, false, err

@@ -11,18 +11,19 @@ import (
 	"github.com/berthcloud/berth/sqlstore/sqlconn"
 )
 
-// Watchers read the bodies of entries by pages, from any position (Service.Watched). Unlike ChangesSince that
-// leaves alone what the store keeps in memory for its own follower.
+// Watchers read the bodies of entries by pages, from any position (Service.Watched). Unlike
+// ChangesSince that leaves alone what the store keeps in memory for its own follower.
 
-// A LogEntry is an entry of the change log with its body. A Void one took the place of a transaction that did not
-// take place.
+// A LogEntry is an entry of the change log with its body. A Void one took the place of a
+// transaction that did not take place.
 type LogEntry struct {
 	Writer, Seq int64
 	Body        string
 	Void        bool
 }
 
-// A LogPage is a part of the change log: for each writer the entries behind a position, in their order.
+// A LogPage is a part of the change log: for each writer the entries behind a position, in their
+// order.
 type LogPage struct {
 	Writers [][]LogEntry
 	// More has, for each of Writers, whether it has more entries than are in the page.
@@ -33,7 +34,8 @@ type LogPage struct {
 	Lost bool
 }
 
-// LogPages returns up to most entries of each writer behind a position. For a nil position the page has Heads only.
+// LogPages returns up to most entries of each writer behind a position. For a nil position the page
+// has Heads only.
 func (s *Engine) LogPages(ctx context.Context, since map[int64]int64, most int) (p LogPage, err error) {
 	if !s.d.Shared {
 		return s.kept.page(since, most), nil
@@ -93,8 +95,9 @@ LIMIT ?`, h.writer, known, most)
 	return p, err
 }
 
-// LogSince returns the numbers of the newest entries that were written before a time, by writer, and whether the log has all since. The
-// times are those of the instances, cut to Dialect.Precision.
+// LogSince returns the numbers of the newest entries that were written before a time, by writer,
+// and whether the log has all since. The times are those of the instances, cut to
+// Dialect.Precision.
 func (s *Engine) LogSince(ctx context.Context, at time.Time) (seen map[int64]int64, whole bool, err error) {
 	if !s.d.Shared {
 		seen, whole = s.kept.since(at)
@@ -102,7 +105,8 @@ func (s *Engine) LogSince(ctx context.Context, at time.Time) (seen map[int64]int
 	}
 	err = s.View(ctx, func(t *sqlconn.Tx) error {
 		seen = make(map[int64]int64)
-		// The entries of a writer that ended are deleted when its beat_at is an hour old, which may be ten minutes behind its newest entry.
+		// The entries of a writer that ended are deleted when its beat_at is an hour old, which may be
+		// ten minutes behind its newest entry.
 		whole = time.Since(at) < 50*time.Minute
 		return t.Each(func(one *sqlconn.Row) {
 			seen[one.Int(0)] = one.Int(1)
@@ -158,7 +162,8 @@ func (b *bell) ring() {
 	}
 }
 
-// A keptLog is the log of a file, in memory: its one process is the only writer. It is safe for concurrent use.
+// A keptLog is the log of a file, in memory: its one process is the only writer. It is safe for
+// concurrent use.
 type keptLog struct {
 	writer int64     // drawn at random when the store is opened
 	begun  time.Time // and when that was

@@ -86,7 +86,8 @@ func (s *Engine) openFile(ctx context.Context, path string) error {
 	if err := s.service.Schema.Prepare(ctx, writers[0]); err != nil {
 		return err
 	}
-	readers, err := s.connect(ctx, sqlconn.SQLiteURI(path, "rw", sqlconn.BusyPragma(s.opts.BusyTimeout), "query_only(1)"), s.opts.Readers)
+	readers, err := s.connect(ctx, sqlconn.SQLiteURI(path, "rw", sqlconn.BusyPragma(s.opts.BusyTimeout), "query_only(1)"),
+		s.opts.Readers)
 	if err != nil {
 		return err
 	}

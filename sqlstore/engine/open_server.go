@@ -52,7 +52,8 @@ func (s *Engine) reach(ctx context.Context, ses *sqlconn.Session) error {
 			return err
 		}
 		s.opts.Step(fmt.Sprintf("connecting, after %d attempts without success, for which the log has the reasons", n+1))
-		s.opts.Logger.Warn("the database cannot be reached yet", "error", err.Error(), "again in", server.RetryInterval.String())
+		s.opts.Logger.Warn("the database cannot be reached yet", "error", err.Error(),
+			"again in", server.RetryInterval.String())
 		if err := sleep(ctx, server.RetryInterval); err != nil {
 			return err
 		}
@@ -73,9 +74,9 @@ func (s *Engine) prepareServer(ctx context.Context, ses *sqlconn.Session) error 
 	})
 }
 
-// amongRivals prepares tables that other instances may be preparing at the same time. After an error that they can be
-// the cause of it prepares again, schemaTries times at most, whatever error follows: tables appear meanwhile. It
-// returns the last error.
+// amongRivals prepares tables that other instances may be preparing at the same time. After an
+// error that they can be the cause of it prepares again, schemaTries times at most, whatever error
+// follows: tables appear meanwhile. It returns the last error.
 func amongRivals(ctx context.Context, prepare func() error) error {
 	rivals := false
 	for n := 1; ; n++ {
@@ -113,7 +114,8 @@ func (s *Engine) prepareOwn(ctx context.Context, ses *sqlconn.Session) error {
 	case err != nil || version == migrations.OwnVersion:
 		return err
 	case version > 0:
-		return fmt.Errorf("its berth_ tables are of version %d, this program knows %d: upgrade all instances, or run `berth db uninstall` while none runs",
+		return fmt.Errorf("its berth_ tables are of version %d, this program knows %d: upgrade all instances, or run "+
+			"`berth db uninstall` while none runs",
 			version, migrations.OwnVersion)
 	}
 	if err := s.createOwn(ses); err != nil {
@@ -143,8 +145,8 @@ func (s *Engine) createOwn(ses *sqlconn.Session) error {
 	return err
 }
 
-// OwnVersion returns the version of the berth_ tables on a server (migrations.OwnVersion is the newest), 0 when there
-// are none.
+// OwnVersion returns the version of the berth_ tables on a server (migrations.OwnVersion is the
+// newest), 0 when there are none.
 func OwnVersion(r *sqlconn.Tx) (int64, error) {
 	existing, err := r.HasTable("berth_version")
 	if err != nil || !existing {

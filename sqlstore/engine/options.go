@@ -138,8 +138,9 @@ type Service struct {
 	// WritesHaveEntries says that every Update that writes sets Tx.Entry. A transaction without any
 	// is not committed, and not in the change log.
 	WritesHaveEntries bool
-	// Watched says that the bodies of entries are read by watchers too (LogPages): a body gets a last line with the time
-	// of the database, and a store on a file keeps its newest entries of more than one line in memory.
+	// Watched says that the bodies of entries are read by watchers too (LogPages): a body gets a last
+	// line with the time of the database, and a store on a file keeps its newest entries of more than
+	// one line in memory.
 	Watched bool
 }
 

@@ -9,14 +9,15 @@ import (
 	"github.com/berthcloud/berth/sqlstore/sqlconn"
 )
 
-// A disk that is full, and a server that became read-only, leave reads as they are. So the store notes why writes fail, for who
-// decides whether the service gets requests, and finds out by writing itself when that is over: no request would, since there are none.
+// A disk that is full, and a server that became read-only, leave reads as they are. So the store
+// notes why writes fail, for who decides whether the service gets requests, and finds out by
+// writing itself when that is over: no request would, since there are none.
 
 // probeInterval is how often to try to write while writes fail.
 const probeInterval = time.Second
 
-// Writable returns why writes fail, nil while they succeed as far as it is known. It touches neither the database nor the file. The
-// text names no server and no user.
+// Writable returns why writes fail, nil while they succeed as far as it is known. It touches
+// neither the database nor the file. The text names no server and no user.
 func (s *Engine) Writable() error {
 	if why := s.unwritable.Load(); why != nil {
 		return errors.New(*why)
@@ -24,7 +25,8 @@ func (s *Engine) Writable() error {
 	return nil
 }
 
-// noteUnwritable notes an error of a write that says that further ones will fail as well, and logs the first.
+// noteUnwritable notes an error of a write that says that further ones will fail as well, and logs
+// the first.
 func (s *Engine) noteUnwritable(err error) {
 	var why string
 	switch {
@@ -36,12 +38,13 @@ func (s *Engine) noteUnwritable(err error) {
 		return
 	}
 	if s.unwritable.Swap(&why) == nil {
-		s.opts.Logger.Error(why+"; the service is not ready until a write succeeds, which is tried every second", "error", err.Error())
+		s.opts.Logger.Error(why+"; the service is not ready until a write succeeds, which is tried every second", "error",
+			err.Error())
 	}
 }
 
-// probe writes something that changes nothing: to a file the number that SQLite keeps for programs, to a server an entry of the
-// change log.
+// probe writes something that changes nothing: to a file the number that SQLite keeps for programs,
+// to a server an entry of the change log.
 func (s *Engine) probe() {
 	ses := s.Writer.Own()
 	defer s.Writer.GiveBack(ses)
@@ -59,7 +62,8 @@ func (s *Engine) probe() {
 
 func (s *Engine) probeFile(ses *sqlconn.Session) error {
 	s.checkpoint(ses)
-	version, err := sqlconn.First(&sqlconn.Tx{Session: ses, Context: context.Background()}, sqlconn.Integer, "PRAGMA user_version")
+	version, err := sqlconn.First(&sqlconn.Tx{Session: ses, Context: context.Background()}, sqlconn.Integer,
+		"PRAGMA user_version")
 	if err != nil {
 		return err
 	}
@@ -84,14 +88,16 @@ func (s *Engine) probeServer(ses *sqlconn.Session) error {
 	return err
 }
 
-// checkpoint copies the write-ahead log of a file into it and empties the log, as far as Views that are running allow: it does not
-// wait for them. Its failure has no consequence but that there is no more room than before.
+// checkpoint copies the write-ahead log of a file into it and empties the log, as far as Views that
+// are running allow: it does not wait for them. Its failure has no consequence but that there is no
+// more room than before.
 func (s *Engine) checkpoint(ses *sqlconn.Session) {
 	if s.files == nil {
 		return // in memory
 	}
 	_ = ses.Do("PRAGMA busy_timeout = 0")
-	err := (&sqlconn.Tx{Session: ses, Context: context.Background()}).Each(func(*sqlconn.Row) {}, "PRAGMA wal_checkpoint(TRUNCATE)")
+	err := (&sqlconn.Tx{Session: ses, Context: context.Background()}).Each(func(*sqlconn.Row) {},
+		"PRAGMA wal_checkpoint(TRUNCATE)")
 	if err != nil {
 		s.opts.Logger.Warn("the write-ahead log could not be copied into the database file", "error", err.Error())
 	}

@@ -18,7 +18,8 @@ var errUnsettled = errors.New("the outcome of a commit is not known")
 // has the client check before it tries again.
 func errUnknown(err error) error {
 	return fmt.Errorf("committing: %v: %w", err, fault.New(fault.Unavailable, sqlconn.CodeUnavailable,
-		"The connection to the database was lost while the change was made. Please check whether it was made, and try again."))
+		"The connection to the database was lost while the change was made. Please check whether it was made, "+
+			"and try again."))
 }
 
 // settle finds out whether a transaction whose commit was not answered took

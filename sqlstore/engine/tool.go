@@ -93,14 +93,16 @@ func (t *Tool) openServer(ctx context.Context) (err error) {
 	if t.access >= Change {
 		as = sqlconn.Writing
 	}
-	t.ses = &sqlconn.Session{Dialect: t.s.d, ResponseTimeout: toolTimeout, Open: func(ctx context.Context) (*sql.Conn, error) {
-		conn, at, err := t.s.dialer.Dial(ctx, as)
-		if err != nil {
-			return nil, fmt.Errorf("%w: %w", sqlconn.ErrConnecting, err)
-		}
-		t.ses.Single = at.Single
-		return conn, sqlconn.IdleForLong(ctx, t.s.d, conn)
-	}}
+	t.ses = &sqlconn.Session{
+		Dialect: t.s.d, ResponseTimeout: toolTimeout, Open: func(ctx context.Context) (*sql.Conn, error) {
+			conn, at, err := t.s.dialer.Dial(ctx, as)
+			if err != nil {
+				return nil, fmt.Errorf("%w: %w", sqlconn.ErrConnecting, err)
+			}
+			t.ses.Single = at.Single
+			return conn, sqlconn.IdleForLong(ctx, t.s.d, conn)
+		},
+	}
 	t.s.sessions = append(t.s.sessions, t.ses)
 	return t.s.reach(ctx, t.ses)
 }
@@ -194,8 +196,8 @@ func (t *Tool) Exists() bool { return t.ses != nil }
 // File returns the path of the file, empty on a server.
 func (t *Tool) File() string { return t.path }
 
-// Use runs fn on the connection, outside of a transaction. With Make, a file that does not exist is made
-// before.
+// Use runs fn on the connection, outside of a transaction. With Make, a file that does not exist is
+// made before.
 func (t *Tool) Use(ctx context.Context, fn func(context.Context, *sqlconn.Session) error) error {
 	if t.ses == nil {
 		if err := t.connectFile(ctx); err != nil {
@@ -208,10 +210,12 @@ func (t *Tool) Use(ctx context.Context, fn func(context.Context, *sqlconn.Sessio
 // Server reports whether the database is on a server.
 func (t *Tool) Server() bool { return t.s.d.Shared }
 
-// PrepareServer makes the tables of the Schema, and the engine's own, unless they exist. The database must be on a server.
+// PrepareServer makes the tables of the Schema, and the engine's own, unless they exist. The
+// database must be on a server.
 func (t *Tool) PrepareServer(ctx context.Context) error { return t.s.prepareServer(ctx, t.ses) }
 
-// Read runs fn in a transaction that only reads and sees one consistent state. It is not tried again.
+// Read runs fn in a transaction that only reads and sees one consistent state. It is not tried
+// again.
 func (t *Tool) Read(ctx context.Context, fn func(*sqlconn.Tx) error) error {
 	if t.ses == nil {
 		return errNoDatabase
@@ -242,8 +246,8 @@ func (t *Tool) Write(ctx context.Context, fn func(*sqlconn.Tx) error) error {
 	return err
 }
 
-// Attempt is Write for a function that may run again from its start: it is tried again after a collision until
-// Options.RetryTime is over.
+// Attempt is Write for a function that may run again from its start: it is tried again after a
+// collision until Options.RetryTime is over.
 func (t *Tool) Attempt(ctx context.Context, fn func(*sqlconn.Tx) error) error {
 	until := time.Now().Add(t.s.opts.RetryTime)
 	for n := 1; ; n++ {

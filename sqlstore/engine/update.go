@@ -18,7 +18,8 @@ func (s *Engine) Update(ctx context.Context, now time.Time, fn func(*sqlconn.Tx)
 	return s.await(j)
 }
 
-// UpdateGroup is Update for a request of a group: its Write gets the request with all others of the group that wait.
+// UpdateGroup is Update for a request of a group: its Write gets the request with all others of the
+// group that wait.
 func (s *Engine) UpdateGroup(ctx context.Context, now time.Time, g *Group, request any) error {
 	j := s.newJob(ctx, now)
 	j.group, j.request = g, request
@@ -162,8 +163,9 @@ func (s *Engine) late(j *job) bool {
 }
 
 // alone runs one job in a transaction of its own, again when it collides or the
-// server is unavailable. One that a file had no room for runs once more here, since room was made for it. A file is tried a few times only: there is no other server to wait for,
-// and BusyTimeout has been waited for already.
+// server is unavailable. One that a file had no room for runs once more here, since room was made
+// for it. A file is tried a few times only: there is no other server to wait for, and BusyTimeout
+// has been waited for already.
 func (s *Engine) alone(j *job) {
 	err := sqlconn.ErrSilent
 	for n := range maxAttempts {

@@ -7,9 +7,10 @@ import (
 	"github.com/berthcloud/berth/sqlstore/sqlconn"
 )
 
-// View runs fn in a transaction that only reads and sees one consistent state, again after a collision or the loss of
-// a connection until Options.RetryTime is over. It returns the error of fn, or an Unavailable fault when there is no
-// connection or the engine is closed. A panic in fn goes through to the caller.
+// View runs fn in a transaction that only reads and sees one consistent state, again after a
+// collision or the loss of a connection until Options.RetryTime is over. It returns the error of
+// fn, or an Unavailable fault when there is no connection or the engine is closed. A panic in fn
+// goes through to the caller.
 func (s *Engine) View(ctx context.Context, fn func(*sqlconn.Tx) error) error {
 	until := time.Now().Add(s.opts.RetryTime)
 	for n := 1; ; n++ {
