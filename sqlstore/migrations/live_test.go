@@ -75,8 +75,9 @@ func TestUpstreamUpgradesWhatWeBegan(t *testing.T) {
 const (
 	provider   = `INSERT INTO resource_providers (id, uuid, name, root_provider_id) VALUES (1, 'a', 'a', 1)`
 	rootless   = `INSERT INTO resource_providers (id, uuid, name) VALUES (2, 'b', 'b')`
-	allocation = `INSERT INTO allocations (resource_provider_id, consumer_id, resource_class_id, used) VALUES (1, 'vm', 0, 1)`
-	consumer   = `INSERT INTO consumers (uuid, project_id, user_id) VALUES ('vm', 1, 1)`
+	allocation = `INSERT INTO allocations (resource_provider_id, consumer_id, resource_class_id, used) VALUES (1, 'vm', ` +
+		`0, 1)`
+	consumer = `INSERT INTO consumers (uuid, project_id, user_id) VALUES ('vm', 1, 1)`
 )
 
 // blockers counts what forbids each step that checks.

@@ -62,7 +62,8 @@ var chain = []Revision{
 SELECT COUNT(*)
 FROM resource_providers
 WHERE root_provider_id IS NULL`,
-		Remedy: "resource providers without a root provider; run `berth db online-data-migrations` (or upstream's `placement-manage db online_data_migrations`) first",
+		Remedy: "resource providers without a root provider; run `berth db online-data-migrations` (or upstream's " +
+			"`placement-manage db online_data_migrations`) first",
 	},
 	{
 		ID: "b5c396305c25",
@@ -71,7 +72,8 @@ SELECT COUNT(*)
 FROM allocations a
 LEFT JOIN consumers c ON c.uuid = a.consumer_id
 WHERE c.id IS NULL`,
-		Remedy: "allocations without a consumer; run `berth db online-data-migrations` (or upstream's `placement-manage db online_data_migrations`) first",
+		Remedy: "allocations without a consumer; run `berth db online-data-migrations` (or upstream's `placement-manage db " +
+			"online_data_migrations`) first",
 	},
 	{ID: Target},
 	// The newest drops indexes whose columns a unique constraint covers, so

@@ -58,8 +58,8 @@ var rowsWords = map[string][]string{
 	},
 }
 
-// jsonWords match what is in a document: {json column path}, with a path like "claim.Host". It is a text, of an object its
-// JSON, and NULL when there is none.
+// jsonWords match what is in a document: {json column path}, with a path like "claim.Host". It is a
+// text, of an object its JSON, and NULL when there is none.
 var jsonWords = regexp.MustCompile(`\{json (\w+) ([\w.]+)\}`)
 
 // jsonText is the expression for it in each database, of the column and the path.
@@ -74,11 +74,11 @@ var jsonText = map[string]func(column, path string) string{
 }
 
 // RowsScript returns the statements that bring the tables of a service that keeps
-// flat rows, "network" or "compute", from the version before to a version, RowsFirst being the first,
-// in the named database. Collation is the one of MySQL's tables and counts nowhere
-// else. They are to be run one by one, in their order and on one connection; on
-// MySQL, where each commits by itself, they may be run again when what they make is
-// there. The row with the version is left to the caller.
+// flat rows, "network" or "compute", from the version before to a version, RowsFirst being the
+// first, in the named database. Collation is the one of MySQL's tables and counts nowhere else.
+// They are to be run one by one, in their order and on one connection; on MySQL, where each commits
+// by itself, they may be run again when what they make is there. The row with the version is left
+// to the caller.
 func RowsScript(service, database string, version int, collation string) ([]string, error) {
 	words, ok := rowsWords[database]
 	if !ok {
@@ -91,9 +91,10 @@ func RowsScript(service, database string, version int, collation string) ([]stri
 	if database == "mysql" {
 		words = append(words[:len(words)-1:len(words)-1], words[len(words)-1]+collation)
 	}
-	script := jsonWords.ReplaceAllStringFunc(strings.NewReplacer(words...).Replace(string(text)), func(word string) string {
-		parts := jsonWords.FindStringSubmatch(word)
-		return jsonText[database](parts[1], parts[2])
-	})
+	script := jsonWords.ReplaceAllStringFunc(strings.NewReplacer(words...).Replace(string(text)),
+		func(word string) string {
+			parts := jsonWords.FindStringSubmatch(word)
+			return jsonText[database](parts[1], parts[2])
+		})
 	return statements(script), nil
 }
