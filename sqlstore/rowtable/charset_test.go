@@ -13,8 +13,9 @@ import (
 	"github.com/berthcloud/berth/sqlstore/rowtable"
 )
 
-// TestTextThatPostgreSQLCannotHave refuses the one character that is in no text of PostgreSQL as the client's mistake. The tables have all
-// others, on MySQL whatever the character set of the database is.
+// TestTextThatPostgreSQLCannotHave refuses the one character that is in no text of PostgreSQL as
+// the client's mistake. The tables have all others, on MySQL whatever the character set of the
+// database is.
 func TestTextThatPostgreSQLCannotHave(t *testing.T) {
 	sqltest.Need(t)
 	ctx := context.Background()
@@ -29,8 +30,12 @@ func TestTextThatPostgreSQLCannotHave(t *testing.T) {
 	defer cs.Close()
 	for _, text := range []string{"a\x00b", "a😀b"} {
 		for service, err := range map[string]error{
-			"network": ns.Update(ctx, now, func(w network.Writer) error { return w.Insert(&network.QuotaRow{Project: text, Resource: "port"}) }),
-			"compute": cs.Update(ctx, now, func(w compute.Writer) error { return w.Insert(&compute.QuotaRow{Project: text, Resource: "cores"}) }),
+			"network": ns.Update(ctx, now, func(w network.Writer) error {
+				return w.Insert(&network.QuotaRow{Project: text, Resource: "port"})
+			}),
+			"compute": cs.Update(ctx, now, func(w compute.Writer) error {
+				return w.Insert(&compute.QuotaRow{Project: text, Resource: "cores"})
+			}),
 		} {
 			kind, _ := fault.Of(err)
 			if refused := text == "a\x00b"; refused && kind != fault.Invalid || !refused && err != nil {

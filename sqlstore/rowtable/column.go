@@ -64,13 +64,14 @@ func number[T any, N ~int | ~int64](name string, at func(*T) *N) column[T] {
 	}
 }
 
-// amountOf is a column of an amount that is in another field of the row, whose sum is found by a field. It is written
-// with the row and not read back.
+// amountOf is a column of an amount that is in another field of the row, whose sum is found by a
+// field. It is written with the row and not read back.
 func amountOf[T any](name string, amount func(*T) int64, sum rows.Field) column[T] {
 	return column[T]{name: name, sum: sum, get: func(r *T) any { return amount(r) }, set: func(*T, *sqlconn.Row, int) {}}
 }
 
-// textOf is a column of a text that is in another field of the row. It is written with the row and not read back.
+// textOf is a column of a text that is in another field of the row. It is written with the row and
+// not read back.
 func textOf[T any](name string, text func(*T) string, by ...rows.Field) column[T] {
 	c := column[T]{name: name, get: func(r *T) any { return text(r) }, set: func(*T, *sqlconn.Row, int) {}}
 	if len(by) > 0 {

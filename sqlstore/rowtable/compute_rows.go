@@ -11,7 +11,8 @@ import (
 var computeTables = []rowTable{
 	flavorTable(), flavorAccessTable(), keypairTable(), serverGroupTable(),
 	aggregateTable(), memberTable(), mirrorTable(), serviceTable(), nodeTable(), computeQuotaTable(), counterTable(),
-	serverTable(), serverPortTable(), actionTable(), eventTable(), migrationTable(), operationTable(), deletedTable(), hostedTable(),
+	serverTable(), serverPortTable(), actionTable(), eventTable(), migrationTable(), operationTable(), deletedTable(),
+	hostedTable(),
 	serverSummaries(), serverEntries(), serverUses(), migrationEntries(), operationSummaries(),
 }
 

@@ -19,7 +19,9 @@ var _ compute.Store = (*ComputeStore)(nil)
 // a newer program made, is an error that says so and is left as it is. Of an older
 // one the same is true unless Options.Sync is set.
 func OpenCompute(ctx context.Context, opts engine.Options) (*ComputeStore, error) {
-	s := &ComputeStore{newRowStore(rowKind{"compute", computeTables, migrations.ComputeVersion, migrations.RowsScript}, opts)}
+	s := &ComputeStore{
+		newRowStore(rowKind{"compute", computeTables, migrations.ComputeVersion, migrations.RowsScript}, opts),
+	}
 	if err := s.Open(ctx); err != nil {
 		return nil, err
 	}

@@ -16,8 +16,9 @@ import (
 	"github.com/berthcloud/berth/sqlstore/rowtable"
 )
 
-// TestOperationsAreUpgraded goes from the version in which operations were no lists of steps: each is at a step of its
-// list afterwards that does, or undoes, what was left to do, and hosts are to have the servers that they had.
+// TestOperationsAreUpgraded goes from the version in which operations were no lists of steps: each
+// is at a step of its list afterwards that does, or undoes, what was left to do, and hosts are to
+// have the servers that they had.
 func TestOperationsAreUpgraded(t *testing.T) {
 	onAllForNetwork(t, func(t *testing.T, opts sqlstore.Options) {
 		s, err := rowtable.OpenCompute(t.Context(), opts)
@@ -48,7 +49,10 @@ func TestOperationsAreUpgraded(t *testing.T) {
 		for i, c := range cases {
 			computetest.Add(t, s, computetest.Server(name(i), "cn1"))
 			if c.kind != "" {
-				computetest.Add(t, s, &compute.OperationRow{ID: computetest.ID("op" + name(i)), Server: computetest.ID(name(i)), Kind: c.kind, Step: c.step, Body: []byte(`{}`)})
+				computetest.Add(t, s, &compute.OperationRow{
+					ID: computetest.ID("op" + name(i)), Server: computetest.ID(name(i)), Kind: c.kind, Step: c.step,
+					Body: []byte(`{}`),
+				})
 			}
 		}
 		remaining := computetest.ID("left")
@@ -56,10 +60,12 @@ func TestOperationsAreUpgraded(t *testing.T) {
 			var all error
 			for _, statement := range append(dropColumns(s),
 				`DROP TABLE hosted`, `ALTER TABLE server_ports DROP COLUMN unplugged`, `ALTER TABLE operations DROP COLUMN back`,
-				`ALTER TABLE operations DROP COLUMN back_to`, `ALTER TABLE operations DROP COLUMN awaits`, `ALTER TABLE operations DROP COLUMN reservation`,
+				`ALTER TABLE operations DROP COLUMN back_to`, `ALTER TABLE operations DROP COLUMN awaits`,
+				`ALTER TABLE operations DROP COLUMN reservation`,
 				`ALTER TABLE servers DROP COLUMN image_meta`, `ALTER TABLE migrations DROP COLUMN former`,
 				`ALTER TABLE flavors DROP COLUMN number`, `DELETE FROM counters WHERE name = 'flavors'`,
-				`INSERT INTO leftovers (id, server, host) VALUES ('`+string(remaining)+`', '`+string(remaining)+`', 'cn2')`, `UPDATE berth_compute SET version = 5`,
+				`INSERT INTO leftovers (id, server, host) VALUES ('`+string(remaining)+`', '`+string(remaining)+`', 'cn2')`,
+				`UPDATE berth_compute SET version = 5`,
 			) {
 				_, err := conn.ExecContext(t.Context(), statement)
 				all = errors.Join(all, err)
@@ -86,7 +92,8 @@ func TestOperationsAreUpgraded(t *testing.T) {
 			}
 		}
 		want := []compute.HostedRow{{Server: remaining, Host: "cn2", DesiredState: compute.DesiredAbsent, Event: remaining}}
-		if diff := cmp.Diff(want, computetest.Read[compute.HostedRow](t, again, compute.Where(compute.ByServer, remaining))); diff != "" {
+		diff := cmp.Diff(want, computetest.Read[compute.HostedRow](t, again, compute.Where(compute.ByServer, remaining)))
+		if diff != "" {
 			t.Errorf("what a host is to destroy (-want +got):\n%s", diff)
 		}
 	})
@@ -95,14 +102,17 @@ func TestOperationsAreUpgraded(t *testing.T) {
 // dropColumns are the statements that undo versions 9 to 13.
 func dropColumns(s *rowtable.ComputeStore) (all []string) {
 	for index, table := range map[string]string{
-		"servers_owner_idx": "servers", "servers_busy_host_idx": "servers", "servers_amounts_idx": "servers", "servers_lower_hostname_idx": "servers",
-		"operations_claim_host_idx": "operations", "operations_ready_idx": "operations", "operations_reservation_idx": "operations",
-		"migrations_status_idx": "migrations",
+		"servers_owner_idx": "servers", "servers_busy_host_idx": "servers", "servers_amounts_idx": "servers",
+		"servers_lower_hostname_idx": "servers",
+		"operations_claim_host_idx":  "operations", "operations_ready_idx": "operations",
+		"operations_reservation_idx": "operations",
+		"migrations_status_idx":      "migrations",
 	} {
 		all = append(all, dropIndex(s, index, table))
 	}
 	return append(all,
-		`ALTER TABLE servers DROP COLUMN lower_hostname`, `ALTER TABLE servers DROP COLUMN busy_host`, `ALTER TABLE operations DROP COLUMN ready`,
+		`ALTER TABLE servers DROP COLUMN lower_hostname`, `ALTER TABLE servers DROP COLUMN busy_host`,
+		`ALTER TABLE operations DROP COLUMN ready`,
 		`ALTER TABLE servers DROP COLUMN vcpus`, `ALTER TABLE servers DROP COLUMN memory_mb`,
 		`ALTER TABLE operations DROP COLUMN queue`, `ALTER TABLE operations DROP COLUMN aborted`,
 		`ALTER TABLE operations DROP COLUMN claim_host`, `ALTER TABLE operations DROP COLUMN devices`)
@@ -115,8 +125,8 @@ func dropIndex(s *rowtable.ComputeStore, index, table string) string {
 	return "DROP INDEX " + index
 }
 
-// TestAmountsAndClaimsAreFilled goes from the version in which they were in flavors and bodies only: rows that existed have them
-// in the columns as those that are written since.
+// TestAmountsAndClaimsAreFilled goes from the version in which they were in flavors and bodies
+// only: rows that existed have them in the columns as those that are written since.
 func TestAmountsAndClaimsAreFilled(t *testing.T) {
 	onAllForNetwork(t, func(t *testing.T, opts sqlstore.Options) {
 		s, err := rowtable.OpenCompute(t.Context(), opts)
@@ -125,7 +135,8 @@ func TestAmountsAndClaimsAreFilled(t *testing.T) {
 		}
 		bodies := []string{
 			`{}`, `{"claim":null,"devices":null}`, `{"claim":{"Host":"cn \"ü\"","Node":"x"}}`,
-			`{"claim":{"Host":"cn2"},"devices":{"p1":{"slot":"0000:81:00.1","vendor":""},"p2":{"slot":"0000:81:00.2","vendor":""}}}`,
+			`{"claim":{"Host":"cn2"},"devices":{"p1":{"slot":"0000:81:00.1","vendor":""},"p2":{"slot":"0000:81:00.2",` +
+				`"vendor":""}}}`,
 		}
 		for i, body := range bodies {
 			row := computetest.Server(fmt.Sprint("vm", i), "cn1")
@@ -158,7 +169,8 @@ func TestAmountsAndClaimsAreFilled(t *testing.T) {
 		got := map[string]string{}
 		for i, row := range computetest.Read[compute.OperationRow](t, again) {
 			for _, host := range []string{"", `cn "ü"`, "cn2"} {
-				found := computetest.Read[compute.OperationRow](t, again, compute.Where(compute.ByID, row.ID), compute.Where(compute.ByHost, host))
+				found := computetest.Read[compute.OperationRow](t, again, compute.Where(compute.ByID, row.ID),
+					compute.Where(compute.ByHost, host))
 				if len(found) > 0 != (host == row.ClaimHost()) {
 					t.Errorf("operation %d, of %q, is found by the host %q: %v", i, row.ClaimHost(), host, len(found) > 0)
 				}
@@ -211,8 +223,8 @@ func TestAmountsAndClaimsAreFilled(t *testing.T) {
 	})
 }
 
-// TestFlavorsGetNumbers goes from the version in which flavors had no numbers: those that exist get them in their
-// order, and the next one gets the next.
+// TestFlavorsGetNumbers goes from the version in which flavors had no numbers: those that exist get
+// them in their order, and the next one gets the next.
 func TestFlavorsGetNumbers(t *testing.T) {
 	onAllForNetwork(t, func(t *testing.T, opts sqlstore.Options) {
 		s, err := rowtable.OpenCompute(t.Context(), opts)
@@ -225,7 +237,9 @@ func TestFlavorsGetNumbers(t *testing.T) {
 		}
 		err = s.OnWriter(func(conn *sql.Conn) error {
 			var all error
-			for _, statement := range append(dropColumns(s), `ALTER TABLE flavors DROP COLUMN number`, `UPDATE berth_compute SET version = 7`) {
+			statements := append(dropColumns(s), `ALTER TABLE flavors DROP COLUMN number`,
+				`UPDATE berth_compute SET version = 7`)
+			for _, statement := range statements {
 				_, err := conn.ExecContext(t.Context(), statement)
 				all = errors.Join(all, err)
 			}
@@ -253,7 +267,8 @@ func TestFlavorsGetNumbers(t *testing.T) {
 	})
 }
 
-// TestQueuesAreMoved goes from the version in which what waits for an operation, and that it was aborted, was part of its body.
+// TestQueuesAreMoved goes from the version in which what waits for an operation, and that it was
+// aborted, was part of its body.
 func TestQueuesAreMoved(t *testing.T) {
 	onAllForNetwork(t, func(t *testing.T, opts sqlstore.Options) {
 		s, err := rowtable.OpenCompute(t.Context(), opts)
@@ -264,13 +279,12 @@ func TestQueuesAreMoved(t *testing.T) {
 			queue   string
 			aborted bool
 		}
+		const queue = `[{"kind":"power","body":{"action":"a","verb":"stop"}},{"kind":"detach","body":{"port":"\"ü"}}]`
 		bodies := map[string]want{
-			`{}`:                           {},
-			`{"action":"a","abort":false}`: {},
-			`{"abort":true}`:               {aborted: true},
-			`{"next":[{"kind":"power","body":{"action":"a","verb":"stop"}},{"kind":"detach","body":{"port":"\"ü"}}],"abort":true}`: {
-				`[{"kind":"power","body":{"action":"a","verb":"stop"}},{"kind":"detach","body":{"port":"\"ü"}}]`, true,
-			},
+			`{}`:                                  {},
+			`{"action":"a","abort":false}`:        {},
+			`{"abort":true}`:                      {aborted: true},
+			`{"next":` + queue + `,"abort":true}`: {queue, true},
 		}
 		for body := range bodies {
 			server := computetest.Server(fmt.Sprint("vm", len(body)), "cn1")
@@ -282,7 +296,8 @@ func TestQueuesAreMoved(t *testing.T) {
 			var all error
 			for _, statement := range []string{
 				dropIndex(s, "servers_lower_hostname_idx", "servers"), `ALTER TABLE servers DROP COLUMN lower_hostname`,
-				`ALTER TABLE operations DROP COLUMN queue`, `ALTER TABLE operations DROP COLUMN aborted`, `UPDATE berth_compute SET version = 11`,
+				`ALTER TABLE operations DROP COLUMN queue`, `ALTER TABLE operations DROP COLUMN aborted`,
+				`UPDATE berth_compute SET version = 11`,
 			} {
 				_, err := conn.ExecContext(t.Context(), statement)
 				all = errors.Join(all, err)
@@ -305,14 +320,15 @@ func TestQueuesAreMoved(t *testing.T) {
 			expect := bodies[string(row.Body)]
 			_, _ = json.Unmarshal(row.Queue, &got), json.Unmarshal([]byte(expect.queue), &expected)
 			if diff := cmp.Diff(expected, got); diff != "" || row.Aborted != expect.aborted {
-				t.Errorf("the operation with the body %s is aborted: %v, want %v; what waits for it (-want +got):\n%s", row.Body, row.Aborted, expect.aborted, diff)
+				t.Errorf("the operation with the body %s is aborted: %v, want %v; what waits for it (-want +got):\n%s", row.Body,
+					row.Aborted, expect.aborted, diff)
 			}
 		}
 	})
 }
 
-// TestHostnamesAreLowered goes from the version in which servers had no lower-case hostname: those that existed are
-// found by it as those that are written since.
+// TestHostnamesAreLowered goes from the version in which servers had no lower-case hostname: those
+// that existed are found by it as those that are written since.
 func TestHostnamesAreLowered(t *testing.T) {
 	onAllForNetwork(t, func(t *testing.T, opts sqlstore.Options) {
 		s, err := rowtable.OpenCompute(t.Context(), opts)
@@ -328,7 +344,8 @@ func TestHostnamesAreLowered(t *testing.T) {
 		err = s.OnWriter(func(conn *sql.Conn) error {
 			var all error
 			for _, statement := range []string{
-				dropIndex(s, "servers_lower_hostname_idx", "servers"), `ALTER TABLE servers DROP COLUMN lower_hostname`, `UPDATE berth_compute SET version = 12`,
+				dropIndex(s, "servers_lower_hostname_idx", "servers"), `ALTER TABLE servers DROP COLUMN lower_hostname`,
+				`UPDATE berth_compute SET version = 12`,
 			} {
 				_, err := conn.ExecContext(t.Context(), statement)
 				all = errors.Join(all, err)

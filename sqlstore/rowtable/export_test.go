@@ -88,6 +88,8 @@ func OpenLaterNetwork(ctx context.Context, opts engine.Options, later ...[]strin
 		}
 		return migrations.RowsScript(service, database, version, collation)
 	}
-	s := &NetworkStore{newRowStore(rowKind{"network", networkTables, migrations.NetworkVersion + len(later), script}, opts)}
+	s := &NetworkStore{
+		newRowStore(rowKind{"network", networkTables, migrations.NetworkVersion + len(later), script}, opts),
+	}
 	return s, s.Open(ctx)
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/berthcloud/berth/sqlstore/rowtable"
 )
 
-// TestStartsTakeFewRoundTrips counts how often a start waits for the network, as the test of the same name does for
-// placement. A node of Galera gets each statement of the scripts by itself.
+// TestStartsTakeFewRoundTrips counts how often a start waits for the network, as the test of the
+// same name does for placement. A node of Galera gets each statement of the scripts by itself.
 func TestStartsTakeFewRoundTrips(t *testing.T) {
 	for service, start := range map[string]func(sqlstore.Options) (io.Closer, error){
 		"network": func(opts sqlstore.Options) (io.Closer, error) {

@@ -77,7 +77,8 @@ func drawWhere(t *rapid.T, least int) (where []network.Match) {
 		row := drawAgent(t)
 		other := drawAgent(t)
 		where = append(where, rapid.SampledFrom([]network.Match{
-			network.Where(network.ByID, row.ID, other.ID), network.Where(network.ByHost, row.Host, other.Host, row.Host), network.Where(network.ByAgentType, row.Type), network.Where[string](network.ByHost),
+			network.Where(network.ByID, row.ID, other.ID), network.Where(network.ByHost, row.Host, other.Host, row.Host),
+			network.Where(network.ByAgentType, row.Type), network.Where[string](network.ByHost),
 		}).Draw(t, "where"))
 	}
 	return where
@@ -91,7 +92,9 @@ type step struct {
 }
 
 func drawStep(t *rapid.T) step {
-	s := step{kind: rapid.SampledFrom([]string{"insert", "insert", "replace", "remove", "read"}).Draw(t, "step"), row: drawAgent(t)}
+	s := step{
+		kind: rapid.SampledFrom([]string{"insert", "insert", "replace", "remove", "read"}).Draw(t, "step"), row: drawAgent(t),
+	}
 	least := 0
 	if s.kind == "remove" {
 		least = 1

@@ -101,8 +101,11 @@ func refusedByNetwork(t *testing.T, opts sqlstore.Options, want string) {
 func TestForeignDatabasesAreNotForTheNetwork(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "other.db")
 	for name, statements := range map[string][]string{
-		"Neutron": {`CREATE TABLE alembic_version (version_num TEXT)`, `INSERT INTO alembic_version VALUES ('682c319773d7')`, `CREATE TABLE networks (id TEXT)`},
-		"Other":   {`CREATE TABLE pets (name TEXT)`},
+		"Neutron": {
+			`CREATE TABLE alembic_version (version_num TEXT)`, `INSERT INTO alembic_version VALUES ('682c319773d7')`,
+			`CREATE TABLE networks (id TEXT)`,
+		},
+		"Other": {`CREATE TABLE pets (name TEXT)`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := path + name
@@ -160,8 +163,8 @@ func TestNetworkTablesOfANewerVersionAreRefused(t *testing.T) {
 	})
 }
 
-// TestTablesOfNoReleaseAreRefused opens tables with versions from before the first release, whether an
-// upgrade is allowed.
+// TestTablesOfNoReleaseAreRefused opens tables with versions from before the first release, whether
+// an upgrade is allowed.
 func TestTablesOfNoReleaseAreRefused(t *testing.T) {
 	onAllForNetwork(t, func(t *testing.T, opts sqlstore.Options) {
 		opts.Sync = true
@@ -170,7 +173,8 @@ func TestTablesOfNoReleaseAreRefused(t *testing.T) {
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
 		}
-		refusedByNetwork(t, opts, "of version 1, which no release had and this program does not upgrade: name an empty database")
+		refusedByNetwork(t, opts,
+			"of version 1, which no release had and this program does not upgrade: name an empty database")
 	})
 }
 

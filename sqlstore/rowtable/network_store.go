@@ -19,7 +19,9 @@ var _ network.Store = (*NetworkStore)(nil)
 // Neutron included, or that a newer program made, is an error that says so and is
 // left as it is. Of an older one the same is true unless Options.Sync is set.
 func OpenNetwork(ctx context.Context, opts engine.Options) (*NetworkStore, error) {
-	s := &NetworkStore{newRowStore(rowKind{"network", networkTables, migrations.NetworkVersion, migrations.RowsScript}, opts)}
+	s := &NetworkStore{
+		newRowStore(rowKind{"network", networkTables, migrations.NetworkVersion, migrations.RowsScript}, opts),
+	}
 	if err := s.Open(ctx); err != nil {
 		return nil, err
 	}

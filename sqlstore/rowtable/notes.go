@@ -12,8 +12,8 @@ import (
 // fit into the column on every database.
 const maxKeys = 1000
 
-// noteAll is the body of an entry that concerns everything. The body of others is the JSON list of their
-// keys. Programs without notes write an empty body.
+// noteAll is the body of an entry that concerns everything. The body of others is the JSON list of
+// their keys. Programs without notes write an empty body.
 const noteAll = "*"
 
 // encodeNotes makes one entry of the notes of several Updates. The store itself needs none of them.
@@ -49,8 +49,8 @@ type follower struct {
 	at    engine.LogPosition
 }
 
-// Follow returns a reader of what other instances on the same server note. No other process writes to
-// a file, so that there it is nothing.
+// Follow returns a reader of what other instances on the same server note. No other process writes
+// to a file, so that there it is nothing.
 func (s *rowStore) Follow() rows.Follower { return &follower{store: s} }
 
 func (f *follower) Notes(ctx context.Context) (n rows.Notes, err error) {

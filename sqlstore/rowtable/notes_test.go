@@ -40,11 +40,12 @@ func notes(t *testing.T, f rows.Follower) rows.Notes {
 	return n
 }
 
-// TestNotesThatAreMissed: a follower that may have missed something looks at everything: entries that are removed, those
-// and those of programs that note nothing or something else.
+// TestNotesThatAreMissed: a follower that may have missed something looks at everything: entries
+// that are removed, those and those of programs that note nothing or something else.
 func TestNotesThatAreMissed(t *testing.T) {
 	onNetworkServers(t, func(t *testing.T, urls []string) {
-		a, b := openNetwork(t, sqlstore.Options{Server: server(t, urls[0])}), openNetwork(t, sqlstore.Options{Server: server(t, urls[1])})
+		a := openNetwork(t, sqlstore.Options{Server: server(t, urls[0])})
+		b := openNetwork(t, sqlstore.Options{Server: server(t, urls[1])})
 		f := b.Follow()
 		notes(t, f)
 		do := func(statement string) {
@@ -81,8 +82,9 @@ func TestNotesThatAreMissed(t *testing.T) {
 	})
 }
 
-// TestUpdatesThatOnlyReadAreNotCommitted: neither a commit nor an entry of the change log comes of them, also where they
-// share a transaction, and those that share one with a writer see what it wrote.
+// TestUpdatesThatOnlyReadAreNotCommitted: neither a commit nor an entry of the change log comes of
+// them, also where they share a transaction, and those that share one with a writer see what it
+// wrote.
 func TestUpdatesThatOnlyReadAreNotCommitted(t *testing.T) {
 	onAllForNetwork(t, func(t *testing.T, opts sqlstore.Options) {
 		var commits atomic.Int64

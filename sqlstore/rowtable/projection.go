@@ -8,11 +8,13 @@ import (
 	"github.com/berthcloud/berth/sqlstore/sqlconn"
 )
 
-// A projection reads some columns of a table that has rows of another type. It has no rows of its own: it cannot be written.
+// A projection reads some columns of a table that has rows of another type. It has no rows of its
+// own: it cannot be written.
 type projection[T any] struct{ *table[T] }
 
-// project returns the projection of some columns of a table: a row of it has a row of the table, of which the other columns are empty.
-// More are columns of the table that such a row has in fields of its own.
+// project returns the projection of some columns of a table: a row of it has a row of the table, of
+// which the other columns are empty. More are columns of the table that such a row has in fields of
+// its own.
 func project[T, R any](t *table[R], row func(*T) *R, names []string, more ...column[T]) projection[T] {
 	columns := make([]column[T], len(names))
 	for i, name := range names {

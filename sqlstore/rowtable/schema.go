@@ -30,7 +30,8 @@ func (s *rowStore) stands(t *sqlconn.Tx) (int, error) {
 	case at == s.version:
 		return at, s.check(t)
 	case at > 0 && at < migrations.RowsFirst[s.service]:
-		return 0, fmt.Errorf("its %s tables are of version %d, which no release had and this program does not upgrade: name an empty database",
+		return 0, fmt.Errorf(
+			"its %s tables are of version %d, which no release had and this program does not upgrade: name an empty database",
 			s.service, at)
 	case at > 0 && !s.Options().Sync:
 		return 0, fmt.Errorf("its %s tables are of version %d, older than %d: allow the upgrade, while no older program runs",
@@ -52,7 +53,9 @@ func (s *rowStore) found(t *sqlconn.Tx) (int, error) {
 	case err != nil:
 		return 0, err
 	case !existing && len(names) > 0:
-		return 0, fmt.Errorf("it is not a database of Berth's %s service: it has a table %s but no %s; name an empty database", s.service, names[0], s.versions())
+		return 0, fmt.Errorf(
+			"it is not a database of Berth's %s service: it has a table %s but no %s; name an empty database", s.service,
+			names[0], s.versions())
 	case !existing:
 		return 0, nil
 	}
@@ -78,7 +81,8 @@ func (s *rowStore) check(t *sqlconn.Tx) error {
 	}
 	lock, err := t.Exists(`SELECT turn FROM berth_turn`)
 	if err == nil && !lock {
-		err = errors.New("its table berth_turn has no row, so that instances would not wait for each other: INSERT INTO berth_turn (id, turn) VALUES (1, 0)")
+		err = errors.New("its table berth_turn has no row, so that instances would not wait for each other: " +
+			"INSERT INTO berth_turn (id, turn) VALUES (1, 0)")
 	}
 	return err
 }
@@ -146,8 +150,8 @@ func (s *rowStore) upgrade(t *sqlconn.Tx, from int) error {
 }
 
 // advance brings the tables to a version. What an interrupted run has made is left as it is: a
-// table, a column, an index, a row. Rows that a new unique index forbids are an error like that of a
-// row that is there, and nothing was made.
+// table, a column, an index, a row. Rows that a new unique index forbids are an error like that of
+// a row that is there, and nothing was made.
 func (s *rowStore) advance(ses *sqlconn.Session, version int, script []string) error {
 	report := func(done int) {
 		s.Options().Step(fmt.Sprintf("making its tables, version %d, %d of %d statements", version, done, len(script)))

@@ -28,9 +28,10 @@ type rowKind struct {
 // versions is the table that has the version. A database with it is the service's.
 func (k rowKind) versions() string { return "berth_" + k.service }
 
-// lockStatement takes the write lock, a row, at the beginning of every transaction that writes to a server. Only one
-// transaction that has changed the row runs at a time: on one server others wait for the row; of transactions on two
-// nodes of a cluster the second is rolled back. Programs of different versions must lock the same row, so its name stays.
+// lockStatement takes the write lock, a row, at the beginning of every transaction that writes to a
+// server. Only one transaction that has changed the row runs at a time: on one server others wait
+// for the row; of transactions on two nodes of a cluster the second is rolled back. Programs of
+// different versions must lock the same row, so its name stays.
 const lockStatement = "UPDATE berth_turn SET turn = turn + 1"
 
 // newRowStore returns a store that is not open. Without a server there is no LockStatement: a file
@@ -41,7 +42,9 @@ func newRowStore(kind rowKind, opts engine.Options) *rowStore {
 	}
 	s := &rowStore{rowKind: kind}
 	cur := engine.Service{
-		Schema: engine.Schema{Look: s.look, Prepare: s.prepare, Known: sqlconn.Naming{Section: "database", Database: kind.versions()}},
+		Schema: engine.Schema{
+			Look: s.look, Prepare: s.prepare, Known: sqlconn.Naming{Section: "database", Database: kind.versions()},
+		},
 		Encode: encodeNotes, WritesHaveEntries: true,
 	}
 	if opts.Server != nil {
@@ -82,5 +85,7 @@ func (s *rowStore) refuseDemoted(t *sqlconn.Tx) error {
 // leaves without having run; once it runs, its outcome is waited for. On a server it
 // also leaves when it does not run within Options.RetryTime.
 func (s *rowStore) Update(ctx context.Context, now time.Time, fn func(rows.Writer) error) error {
-	return s.Engine.Update(ctx, now, func(t *sqlconn.Tx) error { return fn(&rowWriter{rowReader: rowReader{s.tables, t}}) })
+	return s.Engine.Update(ctx, now, func(t *sqlconn.Tx) error {
+		return fn(&rowWriter{rowReader: rowReader{s.tables, t}})
+	})
 }

@@ -1,12 +1,12 @@
-// Package rowtable keeps the rows of the network and the compute service in databases of their own, with
-// tables of Berth's. What a row type is in the database is a table of columns (network_rows.go,
-// compute_rows.go); the engine runs the transactions. A transaction that writes to a server waits for those
-// of other instances, so that only one runs at a time.
+// Package rowtable keeps the rows of the network and the compute service in databases of their own,
+// with tables of Berth's. What a row type is in the database is a table of columns
+// (network_rows.go, compute_rows.go); the engine runs the transactions. A transaction that writes
+// to a server waits for those of other instances, so that only one runs at a time.
 //
-// OpenNetwork (network_store.go) and OpenCompute (compute_store.go) open a store; store.go has its Views and
-// Updates, and schema.go brings its tables to the version of the program. A reader or writer (writer.go) finds the
-// table of a row by its Go type; table.go makes the statements of it, condition.go those of a search, and column.go
-// turns fields into values and back.
+// OpenNetwork (network_store.go) and OpenCompute (compute_store.go) open a store; store.go has its
+// Views and Updates, and schema.go brings its tables to the version of the program. A reader or
+// writer (writer.go) finds the table of a row by its Go type; table.go makes the statements of it,
+// condition.go those of a search, and column.go turns fields into values and back.
 package rowtable
 
 import (
@@ -81,7 +81,8 @@ func newTable[T any](name string, key []string, lead []column[T], more ...column
 	t.selecting = "\nSELECT\n    " + strings.Join(names, ",\n    ") + "\nFROM " + name
 	t.selectingTexts = "\nSELECT\n    " + strings.Join(values, ",\n    ") + "\nFROM " + name
 	t.ordering = "\nORDER BY " + strings.Join(key, ", ")
-	t.inserting = "\nINSERT INTO " + name + " (" + strings.Join(names, ", ") + ")\nVALUES (" + sqlconn.Marks(len(names)) + ")"
+	t.inserting = "\nINSERT INTO " + name + " (" + strings.Join(names, ", ") + ")\nVALUES (" + sqlconn.Marks(len(names)) +
+		")"
 	t.updating = "\nUPDATE " + name + "\nSET " + strings.Join(sets, ", ") + "\nWHERE " + strings.Join(keys, " AND ")
 	return t
 }
@@ -128,8 +129,8 @@ func (t *table[T]) count(r *sqlconn.Tx, where []rows.Match) (int64, error) {
 	return t.total(r, "COUNT(*)", where)
 }
 
-// countEach adds up the parts of a search as count does. Every text that is not empty is greater than the empty one, and unlike an
-// inequality that is looked up in an index.
+// countEach adds up the parts of a search as count does. Every text that is not empty is greater
+// than the empty one, and unlike an inequality that is looked up in an index.
 func (t *table[T]) countEach(r *sqlconn.Tx, field rows.Field, where []rows.Match) (map[string]int64, error) {
 	conditions, err := t.conditions(append(where[:len(where):len(where)], rows.Match{Field: field}))
 	if err != nil {
@@ -164,7 +165,8 @@ func (t *table[T]) older(r *sqlconn.Tx, at rows.Field, before time.Time, most in
 		return nil, fmt.Errorf("sqlstore: %s have no time %q, or more than one key", t.name, at)
 	}
 	err = r.Each(func(one *sqlconn.Row) { keys = append(keys, one.Text(0)) },
-		"\nSELECT "+t.key[0].name+"\nFROM "+t.name+"\nWHERE "+t.columns[i].name+" < ?\nLIMIT "+strconv.Itoa(most), sqlconn.Stamp(before))
+		"\nSELECT "+t.key[0].name+"\nFROM "+t.name+"\nWHERE "+t.columns[i].name+" < ?\nLIMIT "+strconv.Itoa(most),
+		sqlconn.Stamp(before))
 	return keys, err
 }
 

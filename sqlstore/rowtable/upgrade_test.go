@@ -18,8 +18,8 @@ import (
 	"github.com/berthcloud/berth/sqlstore/rowtable"
 )
 
-// The versions of a later program: a column with values, which are counted up so that a second run would
-// show, and an index.
+// The versions of a later program: a column with values, which are counted up so that a second run
+// would show, and an index.
 var (
 	addColumn  = `ALTER TABLE networks ADD COLUMN runs INTEGER`
 	fillColumn = `UPDATE networks SET runs = COALESCE(runs, 0) + 1`
@@ -84,8 +84,8 @@ func upgraded(t *testing.T, opts sqlstore.Options, want *networktest.Net) {
 	}
 }
 
-// TestNetworkTablesAreUpgraded goes from this version over the next one to the one behind it, and only when that is
-// allowed.
+// TestNetworkTablesAreUpgraded goes from this version over the next one to the one behind it, and
+// only when that is allowed.
 func TestNetworkTablesAreUpgraded(t *testing.T) {
 	t.Parallel()
 	onAllForNetwork(t, func(t *testing.T, opts sqlstore.Options) {
@@ -101,8 +101,9 @@ func TestNetworkTablesAreUpgraded(t *testing.T) {
 	})
 }
 
-// TestInterruptedUpgradesGoOn interrupts the upgrade within each version. A server that commits each statement by
-// itself has the first ones then; the version that was completed is not run again.
+// TestInterruptedUpgradesGoOn interrupts the upgrade within each version. A server that commits
+// each statement by itself has the first ones then; the version that was completed is not run
+// again.
 func TestInterruptedUpgradesGoOn(t *testing.T) {
 	t.Parallel()
 	const end = `SELECT interrupted`
@@ -145,8 +146,8 @@ func TestRowsThatAnUpgradeForbidsStopIt(t *testing.T) {
 	})
 }
 
-// TestOpenToIsFilled goes from the version in which it could not be looked for what is for all projects: rows that existed are found
-// as those that are written since.
+// TestOpenToIsFilled goes from the version in which it could not be looked for what is for all
+// projects: rows that existed are found as those that are written since.
 func TestOpenToIsFilled(t *testing.T) {
 	t.Parallel()
 	onAllForNetwork(t, func(t *testing.T, opts sqlstore.Options) {

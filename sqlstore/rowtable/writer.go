@@ -90,8 +90,8 @@ func (n *rowWriter) Remove(row any, where ...rows.Match) (int, error) {
 
 func (n *rowWriter) Note(notes rows.Notes) { n.notes.Merge(notes) }
 
-// write begins to write rows: the transaction gets an entry in the change log, with what is noted until
-// its end.
+// write begins to write rows: the transaction gets an entry in the change log, with what is noted
+// until its end.
 func (n *rowWriter) write() { n.tx.Entry = &n.notes }
 
 // table returns the table that has what v points to.
