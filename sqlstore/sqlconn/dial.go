@@ -6,7 +6,8 @@ import (
 	"fmt"
 )
 
-// NewDialer returns the dialer of a server and its dialect. It fails when the settings are wrong, without connecting.
+// NewDialer returns the dialer of a server and its dialect. It fails when the settings are wrong,
+// without connecting.
 func NewDialer(server Server) (*Dialect, Dialer, error) {
 	switch server.Dialect {
 	case MySQL:

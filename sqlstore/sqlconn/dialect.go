@@ -62,7 +62,8 @@ type Dialect struct {
 	FoldCase, FoldLike bool
 	// Now and HourAgo are the times of the server, in UTC.
 	Now, HourAgo string
-	// WithClock is a text and behind it the time of the server when the statement began, in UTC with microseconds.
+	// WithClock is a text and behind it the time of the server when the statement began, in UTC with
+	// microseconds.
 	WithClock string
 	// Rerun says that the statements that make tables may run again: where
 	// they cannot be rolled back, a beginning may have been interrupted.
@@ -104,14 +105,16 @@ type Naming struct{ Section, Database string }
 // connectionFailed recognises errors of connections that have no number of the database's.
 func connectionFailed(err error) bool {
 	var network net.Error
-	return errors.Is(err, ErrSilent) || errors.Is(err, ErrDemoted) || errors.Is(err, ErrConnecting) || errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone) ||
+	return errors.Is(err, ErrSilent) || errors.Is(err, ErrDemoted) || errors.Is(err, ErrConnecting) ||
+		errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone) ||
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) ||
 		errors.As(err, &network)
 }
 
 // Translate turns a driver's error into one that may leave the package: the driver's text, for the
-// log, without its types. An error of the connection, a collision, or a database that cannot be used is a
-// fault of kind Unavailable with CodeUnavailable. The end of a context is returned as it is.
+// log, without its types. An error of the connection, a collision, or a database that cannot be
+// used is a fault of kind Unavailable with CodeUnavailable. The end of a context is returned as it
+// is.
 func (d *Dialect) Translate(doing string, err error) error {
 	switch {
 	case err == nil:

@@ -38,7 +38,8 @@ type connectError struct{ error }
 func ConnectFailure(err error) error { return connectError{err} }
 
 func (e connectError) Error() string {
-	return "connecting: " + strings.Join(strings.FieldsFunc(e.error.Error(), func(c rune) bool { return c == '\n' || c == '\t' }), " ")
+	return "connecting: " +
+		strings.Join(strings.FieldsFunc(e.error.Error(), func(c rune) bool { return c == '\n' || c == '\t' }), " ")
 }
 
 func (e connectError) Unwrap() error { return e.error }
@@ -52,4 +53,5 @@ var errOver = errors.New("sqlstore: used after its transaction")
 var ErrNoRow = errors.New("sqlstore: no such row")
 
 // errFileUnavailable is the fault of a file that was lost or cannot be looked for.
-var errFileUnavailable = fault.New(fault.Unavailable, CodeUnavailable, "The database is not available now. Please try again.")
+var errFileUnavailable = fault.New(fault.Unavailable, CodeUnavailable,
+	"The database is not available now. Please try again.")

@@ -61,9 +61,9 @@ func CheckFile(path string) (empty bool, err error) {
 }
 
 // checkLength refuses a file that is shorter than its header says. With a
-// write-ahead log next to it the header may be ahead, and SQLite sorts it out. The offsets are those
-// of SQLite's file format: 16 the size of a page, where 1 stands for 65536; 28 the number of pages,
-// which is valid only if the change counter at 24 equals the one at 92.
+// write-ahead log next to it the header may be ahead, and SQLite sorts it out. The offsets are
+// those of SQLite's file format: 16 the size of a page, where 1 stands for 65536; 28 the number of
+// pages, which is valid only if the change counter at 24 equals the one at 92.
 func checkLength(path string, head []byte, size int64) error {
 	if wal, err := os.Stat(path + "-wal"); err == nil && wal.Size() > 0 {
 		return nil

@@ -104,8 +104,9 @@ func (f *OpenFiles) Check() error {
 // tightMargin is room that is always required in addition to that for the log.
 const tightMargin = 1 << 20
 
-// Tight reports whether the disk has hardly room for what the write-ahead log will add to the database file when it is copied into
-// it, and for more of the log. It is false on nil, and where it cannot be found out.
+// Tight reports whether the disk has hardly room for what the write-ahead log will add to the
+// database file when it is copied into it, and for more of the log. It is false on nil, and where
+// it cannot be found out.
 func (f *OpenFiles) Tight() bool {
 	if f == nil {
 		return false
@@ -135,7 +136,8 @@ func (f *OpenFiles) Known() error {
 // lose notes that a file was lost and returns the error of the first loss, which stays. It may be
 // called concurrently, and logs once.
 func (f *OpenFiles) lose(how, name string) error {
-	const advice = "stop the service, put the file or a backup of it there, without -wal and -shm of another, and start the service"
+	const advice = "stop the service, put the file or a backup of it there, without -wal and -shm of another, " +
+		"and start the service"
 	lost := &lostFile{fmt.Sprintf("the database file was %s while it was in use: %s; %s", how, name, advice)}
 	if f.lost.CompareAndSwap(nil, lost) {
 		f.log.Error("the database file was "+how+": nothing is read or written any more until a restart",

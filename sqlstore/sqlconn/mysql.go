@@ -121,7 +121,8 @@ ORDER BY table_name`,
 		case 1044:
 			return "grant the user all privileges on the database"
 		case 1142:
-			return "grant the user the right to create tables, once, for Berth's own: GRANT CREATE, REFERENCES ON " + known.Database + ".* TO …"
+			return "grant the user the right to create tables, once, for Berth's own: GRANT CREATE, REFERENCES ON " +
+				known.Database + ".* TO …"
 		case 1049:
 			return "create the database first: CREATE DATABASE " + known.Database
 		case 1290, 1792, 1836:
@@ -224,9 +225,9 @@ func (d *mysqlDialer) dialHost(ctx context.Context, db *sql.DB, r Role) (conn *s
 }
 
 // setUp gives a connection the settings of its role. A node that is cut off from
-// its cluster is refused here, and so is a replica unless standby says otherwise. It says what kind of server it is. READ COMMITTED
-// for writing: locks are taken on the rows that are found, not on the gaps between them, and each
-// statement sees what others committed.
+// its cluster is refused here, and so is a replica unless standby says otherwise. It says what kind
+// of server it is. READ COMMITTED for writing: locks are taken on the rows that are found, not on
+// the gaps between them, and each statement sees what others committed.
 func (d *mysqlDialer) setUp(ctx context.Context, conn *sql.Conn, r Role) (at place, err error) {
 	if d.first != "" { // before the settings here, which have to stay
 		if _, err := conn.ExecContext(ctx, d.first); err != nil {

@@ -17,8 +17,9 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// The parameters of a URL that have a meaning here, with the names of PyMySQL and mysqlclient. Python raises an error for one that it does
-// not know, and so does checkMySQLParams: none is dropped without a word, since it may be the one that requests TLS.
+// The parameters of a URL that have a meaning here, with the names of PyMySQL and mysqlclient.
+// Python raises an error for one that it does not know, and so does checkMySQLParams: none is
+// dropped without a word, since it may be the one that requests TLS.
 var mysqlParams = map[string]func(value string) error{
 	"user": nil, "username": nil, "password": nil, "passwd": nil, "database": nil, "db": nil,
 	"unix_socket": nil, "bind_address": nil, "program_name": nil,
@@ -26,7 +27,8 @@ var mysqlParams = map[string]func(value string) error{
 	"init_command": nil, "sql_mode": nil,
 	"connect_timeout": wantSeconds, "read_timeout": wantSeconds, "write_timeout": wantSeconds,
 	"ssl_ca": nil, "ssl_capath": nil, "ssl_cert": nil, "ssl_key": nil, "ssl_mode": wantSSLMode,
-	"ssl": wantTruth, "ssl_disabled": wantTruth, "ssl_verify_cert": wantTruth, "ssl_verify_identity": wantTruth, "ssl_check_hostname": wantTruth,
+	"ssl": wantTruth, "ssl_disabled": wantTruth, "ssl_verify_cert": wantTruth, "ssl_verify_identity": wantTruth,
+	"ssl_check_hostname": wantTruth,
 	// Texts are Unicode on every connection, whatever the tables have.
 	"charset": wantUnicode, "use_unicode": wantTruth,
 	// These change nothing that Berth does: it begins each transaction itself, and loads no files.
@@ -139,8 +141,9 @@ func seconds(p url.Values, name string) time.Duration {
 	return time.Duration(n) * time.Second
 }
 
-// mysqlTLS reads the names of PyMySQL and mysqlclient for TLS; nil without any. A server that has no TLS is then an error of the driver's. As
-// with SQLAlchemy, authorities have the server's name checked as well unless ssl_check_hostname or ssl_verify_identity is false.
+// mysqlTLS reads the names of PyMySQL and mysqlclient for TLS; nil without any. A server that has
+// no TLS is then an error of the driver's. As with SQLAlchemy, authorities have the server's name
+// checked as well unless ssl_check_hostname or ssl_verify_identity is false.
 func mysqlTLS(server Server, host string) (*tls.Config, error) {
 	p := server.Params
 	mode := strings.ToUpper(p.Get("ssl_mode"))
@@ -181,7 +184,8 @@ func mysqlTLS(server Server, host string) (*tls.Config, error) {
 	return cfg, nil
 }
 
-// authorities reads the certificates of a file and of all files of a directory; nil, for the system's, without both.
+// authorities reads the certificates of a file and of all files of a directory; nil, for the
+// system's, without both.
 func authorities(file, dir string) (*x509.CertPool, error) {
 	if file == "" && dir == "" {
 		return nil, nil
@@ -229,7 +233,8 @@ func chainOnly(roots *x509.CertPool) func(tls.ConnectionState) error {
 	}
 }
 
-// truth reads what Python's clients take for true, untruth what they take for false. Neither is true of an empty text.
+// truth reads what Python's clients take for true, untruth what they take for false. Neither is
+// true of an empty text.
 func truth(text string) bool {
 	switch strings.ToLower(text) {
 	case "1", "true", "yes", "on", "t", "y":

@@ -21,8 +21,8 @@ func (mysqlPipeline) rows(ctx context.Context, s *Session, query string, args []
 	return s.Conn.QueryContext(ctx, s.joined(query), args...)
 }
 
-// queryAll reads one result set for each question. Statements that were put off have none and are passed
-// over by the driver.
+// queryAll reads one result set for each question. Statements that were put off have none and are
+// passed over by the driver.
 func (mysqlPipeline) queryAll(ctx context.Context, s *Session, questions []Question) (answered bool, err error) {
 	texts, args := make([]string, len(questions)), []any(nil)
 	for i, q := range questions {

@@ -12,10 +12,11 @@ import (
 	"strings"
 )
 
-// An option file of MySQL's has what a URL leaves out (read_default_file, read_default_group). It is read as PyMySQL does, with Python's
-// configparser: sections, key = value or key: value, quotes around a whole value, comments on lines of their own only. PyMySQL does not
-// follow !include, and takes from the file what optionParams has. It goes on without TLS when it cannot read the file, or
-// when the file requests TLS in a way that it does not know; here both are errors.
+// An option file of MySQL's has what a URL leaves out (read_default_file, read_default_group). It
+// is read as PyMySQL does, with Python's configparser: sections, key = value or key: value, quotes
+// around a whole value, comments on lines of their own only. PyMySQL does not follow !include, and
+// takes from the file what optionParams has. It goes on without TLS when it cannot read the file,
+// or when the file requests TLS in a way that it does not know; here both are errors.
 
 // defaultOptionFile is the file of a group without a file.
 const defaultOptionFile = "/etc/my.cnf"
@@ -27,8 +28,8 @@ var optionParams = map[string]string{
 	"ssl-ca": "ssl_ca", "ssl-capath": "ssl_capath", "ssl-cert": "ssl_cert", "ssl-key": "ssl_key",
 }
 
-// withOptionFile returns the server with what its URL leaves out, and the account and database of parameters in place of those of the URL, as
-// SQLAlchemy has it.
+// withOptionFile returns the server with what its URL leaves out, and the account and database of
+// parameters in place of those of the URL, as SQLAlchemy has it.
 func withOptionFile(server Server) (Server, error) {
 	p := maps.Clone(server.Params)
 	if p == nil {
@@ -84,7 +85,8 @@ func hostsWith(hosts []string, host, port string) []string {
 	return with
 }
 
-// readOptionFile returns what a group of a file has, that of clients when it is empty. Errors have no values.
+// readOptionFile returns what a group of a file has, that of clients when it is empty. Errors have
+// no values.
 func readOptionFile(file, group string) (map[string]string, error) {
 	if rest, ok := strings.CutPrefix(file, "~/"); ok {
 		home, err := os.UserHomeDir()
@@ -113,8 +115,9 @@ func readOptionFile(file, group string) (map[string]string, error) {
 	return options, nil
 }
 
-// parseOptionFile returns the options of each group. Python takes a line that is indented deeper than the option before it for more of that
-// option's value; nothing that is meant to be read by MySQL's programs has such lines, so they are refused.
+// parseOptionFile returns the options of each group. Python takes a line that is indented deeper
+// than the option before it for more of that option's value; nothing that is meant to be read by
+// MySQL's programs has such lines, so they are refused.
 func parseOptionFile(text string) (map[string]map[string]string, error) {
 	groups := make(map[string]map[string]string)
 	var group map[string]string

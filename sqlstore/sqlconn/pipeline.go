@@ -95,8 +95,9 @@ func (s *Session) DoAll(text string, args ...any) error {
 	})
 }
 
-// Script runs statements without values or rows in their order, in one round trip where the session sends several at once. Otherwise it
-// reports how many have run after each. Any number of them may have run when it fails.
+// Script runs statements without values or rows in their order, in one round trip where the session
+// sends several at once. Otherwise it reports how many have run after each. Any number of them may
+// have run when it fails.
 func (s *Session) Script(statements []string, report func(done int)) error {
 	if s.Pipelined() {
 		return s.DoAll(strings.Join(statements, ";\n"))
@@ -141,7 +142,8 @@ func (s *Session) attempt(send func(*watch) (answered bool, err error)) error {
 func (s *Session) queryAll(questions []Question) error {
 	if !s.Pipelined() {
 		for _, q := range questions {
-			if err := s.query(func(rows *sql.Rows, _ *watch) error { return walk(rows, q.Each) }, q.Query, q.Args...); err != nil {
+			err := s.query(func(rows *sql.Rows, _ *watch) error { return walk(rows, q.Each) }, q.Query, q.Args...)
+			if err != nil {
 				return err
 			}
 		}

@@ -22,8 +22,8 @@ type Pool struct {
 	idle []*Session
 }
 
-// NewPool returns a pool of the given sessions, which keeps so many idle connections open. Borrow waits as long as
-// wait, for ever when it is 0, and fails when closing is closed.
+// NewPool returns a pool of the given sessions, which keeps so many idle connections open. Borrow
+// waits as long as wait, for ever when it is 0, and fails when closing is closed.
 func NewPool(sessions []*Session, keep int, wait time.Duration, closing <-chan struct{}) *Pool {
 	return &Pool{
 		permits: make(chan struct{}, len(sessions)),
@@ -32,8 +32,8 @@ func NewPool(sessions []*Session, keep int, wait time.Duration, closing <-chan s
 	}
 }
 
-// Borrow waits for a session. It fails with the error of ctx, and as Unavailable when the store is closed or the
-// wait is too long.
+// Borrow waits for a session. It fails with the error of ctx, and as Unavailable when the store is
+// closed or the wait is too long.
 func (p *Pool) Borrow(ctx context.Context) (*Session, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err

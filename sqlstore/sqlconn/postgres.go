@@ -70,7 +70,8 @@ ORDER BY table_name`,
 		if strings.HasPrefix(code, "08") || errors.Is(err, ErrConnecting) {
 			return true
 		}
-		return code == "" && (connectionFailed(err) || pgconn.SafeToRetry(err) || strings.Contains(err.Error(), "conn closed"))
+		return code == "" &&
+			(connectionFailed(err) || pgconn.SafeToRetry(err) || strings.Contains(err.Error(), "conn closed"))
 	},
 	Unavailable: func(err error) bool {
 		code := postgresCode(err)
@@ -82,7 +83,8 @@ ORDER BY table_name`,
 		return postgresCode(err) == "22P05" || postgresCode(err) == "22021" || errors.Is(err, errNUL)
 	},
 	ReadOnly: func(err error) bool {
-		return postgresCode(err) == "25006" || errors.Is(err, ErrConnecting) && strings.Contains(err.Error(), readOnlyConnection)
+		return postgresCode(err) == "25006" ||
+			errors.Is(err, ErrConnecting) && strings.Contains(err.Error(), readOnlyConnection)
 	},
 	Advice: func(err error, known Naming) string {
 		switch postgresCode(err) {

@@ -13,14 +13,16 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 )
 
-// A postgresParam is a parameter of a URL: the name that pgx has for it, empty when it is not for pgx, and the check of its value.
+// A postgresParam is a parameter of a URL: the name that pgx has for it, empty when it is not for
+// pgx, and the check of its value.
 type postgresParam struct {
 	setting string
 	check   func(value string) error
 }
 
-// postgresParams are the parameters that have a meaning here, with libpq's names. libpq refuses one that it does not know, while pgx would
-// send it to the server as a variable of the session: variables are set with options.
+// postgresParams are the parameters that have a meaning here, with libpq's names. libpq refuses one
+// that it does not know, while pgx would send it to the server as a variable of the session:
+// variables are set with options.
 var postgresParams = func() map[string]postgresParam {
 	all := map[string]postgresParam{
 		"database": {setting: "dbname"},
@@ -39,10 +41,12 @@ var postgresParams = func() map[string]postgresParam {
 			return nil
 		}},
 		"sslcompression": {"", wantNot}, "requiressl": {"", wantNot},
-		"keepalives": {"", wantTruth}, "keepalives_idle": {"", wantNumber}, "keepalives_interval": {"", wantNumber}, "keepalives_count": {"", wantNumber},
+		"keepalives": {"", wantTruth}, "keepalives_idle": {"", wantNumber}, "keepalives_interval": {"", wantNumber},
+		"keepalives_count": {"", wantNumber},
 	}
 	for _, name := range []string{
-		"user", "password", "dbname", "passfile", "service", "servicefile", "options", "application_name", "connect_timeout", "target_session_attrs",
+		"user", "password", "dbname", "passfile", "service", "servicefile", "options", "application_name", "connect_timeout",
+		"target_session_attrs",
 		"sslmode", "sslnegotiation", "sslrootcert", "sslcert", "sslkey", "sslpassword", "sslcertmode", "sslsni",
 		"channel_binding", "require_auth", "krbsrvname", "min_protocol_version", "max_protocol_version",
 	} {
@@ -63,7 +67,8 @@ func checkPostgresParams(params url.Values) error {
 	for name, values := range params {
 		param, ok := postgresParams[name]
 		if !ok {
-			return fmt.Errorf("the parameter %s of the database URL is not supported: remove it; a variable of the server's sessions is set with options=-c%%20name%%3Dvalue", name)
+			return fmt.Errorf("the parameter %s of the database URL is not supported: remove it; "+
+				"a variable of the server's sessions is set with options=-c%%20name%%3Dvalue", name)
 		}
 		if param.check == nil {
 			continue

@@ -19,7 +19,8 @@ type postgresPipeline struct{}
 // errNUL says that a text has the byte 0.
 var errNUL = errors.New("a text has the byte 0, which PostgreSQL has in no text")
 
-// exec sends the statements in one text, for which there is the simple protocol. A byte 0 would be the end of it.
+// exec sends the statements in one text, for which there is the simple protocol. A byte 0 would be
+// the end of it.
 func (postgresPipeline) exec(ctx context.Context, s *Session, query string, args []any) (sql.Result, error) {
 	for _, arg := range args {
 		// Arguments may be of types of the domain that are texts.
@@ -27,7 +28,8 @@ func (postgresPipeline) exec(ctx context.Context, s *Session, query string, args
 			return nil, errNUL
 		}
 	}
-	return s.Conn.ExecContext(ctx, s.Dialect.rebind(s.joined(query)), append([]any{pgx.QueryExecModeSimpleProtocol}, args...)...)
+	return s.Conn.ExecContext(ctx, s.Dialect.rebind(s.joined(query)),
+		append([]any{pgx.QueryExecModeSimpleProtocol}, args...)...)
 }
 
 // rows sends what waits first: rows need a round trip of their own.

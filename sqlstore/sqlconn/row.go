@@ -7,8 +7,8 @@ import (
 )
 
 // A Row is one row of an answer. Columns are counted from 0. NULL reads as the zero value, since
-// upstream's columns allow it where its code never writes it; so does a value of the wrong type, which
-// ends the reading with an error (Err). A Row is good until the next one is read.
+// upstream's columns allow it where its code never writes it; so does a value of the wrong type,
+// which ends the reading with an error (Err). A Row is good until the next one is read.
 type Row struct {
 	// Columns are the names of the columns. Answers of SHOW have others in each release.
 	Columns []string

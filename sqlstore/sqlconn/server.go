@@ -36,7 +36,8 @@ type Server struct {
 	// Recycle is how long a connection is used; 0 for ever.
 	Recycle time.Duration
 
-	// Standby accepts a server that takes no writes, for a program that looks at one. Without it such a server is refused.
+	// Standby accepts a server that takes no writes, for a program that looks at one. Without it such
+	// a server is refused.
 	Standby bool
 
 	// ResponseTimeout is how long the server may take to answer one statement; DefaultResponseTimeout

@@ -1,8 +1,9 @@
 // Package sqlconn has connections to SQL databases, and the transactions on them.
 //
-// From the top down: dial.go chooses the dialer of a server (mysql.go, postgres.go); tx.go has what statements are run
-// with, pool.go and session.go the connections below it, and dialect.go what the databases disagree on. A database in a
-// file is locked (lock.go), checked (file.go) and watched (file_lost.go).
+// From the top down: dial.go chooses the dialer of a server (mysql.go, postgres.go); tx.go has what
+// statements are run with, pool.go and session.go the connections below it, and dialect.go what the
+// databases disagree on. A database in a file is locked (lock.go), checked (file.go) and watched
+// (file_lost.go).
 //
 // There is one set of statements for all databases. What they disagree on is a [Dialect]:
 // SQLite in a file, MariaDB or MySQL, and PostgreSQL as servers. A [Session] is one connection,
@@ -81,8 +82,9 @@ func (s *Session) Usable() bool {
 		(s.Epoch == nil || s.at == s.Epoch.Load())
 }
 
-// Fresh reports whether the connection was made after a time, the beginning of a transaction: one that was
-// made before may have been closed by the server while it was idle, and is worth another try.
+// Fresh reports whether the connection was made after a time, the beginning of a transaction: one
+// that was made before may have been closed by the server while it was idle, and is worth another
+// try.
 func (s *Session) Fresh(since time.Time) bool { return !s.born.Before(since) }
 
 // Close closes the connection, if there is one. Errors are ignored.

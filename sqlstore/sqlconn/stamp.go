@@ -35,7 +35,8 @@ func Unstamp(text string) (time.Time, bool) {
 // millions of rows of a snapshot. It leaves the ends of months to others. Days after the 28th are
 // left to time.Parse, which knows the lengths of months.
 func unstampPlain(text string) (time.Time, bool) {
-	if len(text) != 19 && len(text) != 26 || text[4] != '-' || text[7] != '-' || text[10] != ' ' || text[13] != ':' || text[16] != ':' {
+	if len(text) != 19 && len(text) != 26 || text[4] != '-' || text[7] != '-' || text[10] != ' ' || text[13] != ':' ||
+		text[16] != ':' {
 		return time.Time{}, false
 	}
 	year, month, day := digits(text[0:4]), digits(text[5:7]), digits(text[8:10])

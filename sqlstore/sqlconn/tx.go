@@ -31,8 +31,8 @@ type Tx struct {
 	StartParallel func(*Tx) (other *Tx, end func(), ok bool)
 }
 
-// Usable returns the error of every further statement, or nil: an earlier error of the database, the end of the
-// context, or the end of the transaction.
+// Usable returns the error of every further statement, or nil: an earlier error of the database,
+// the end of the context, or the end of the transaction.
 func (t *Tx) Usable() error {
 	if t.Over {
 		return errOver
@@ -52,11 +52,12 @@ func (t *Tx) Fail(err error) error {
 	return t.Broken
 }
 
-// MySQLCode returns the number of the error of MariaDB or MySQL that Usable goes on failing with, 0 for none.
+// MySQLCode returns the number of the error of MariaDB or MySQL that Usable goes on failing with, 0
+// for none.
 func (t *Tx) MySQLCode() uint16 { return mysqlCode(t.Cause) }
 
-// Each runs a statement and calls fn with each row of the answer. The end of the Tx's context is noticed every
-// thousand rows.
+// Each runs a statement and calls fn with each row of the answer. The end of the Tx's context is
+// noticed every thousand rows.
 func (t *Tx) Each(fn func(*Row), query string, args ...any) error {
 	if err := t.Usable(); err != nil {
 		return err
@@ -182,7 +183,8 @@ func (t *Tx) HasTable(name string) (bool, error) { return t.Exists(t.Session.Dia
 // Integer reads the first column of a row.
 func Integer(one *Row) int64 { return one.Int(0) }
 
-// Exec runs a statement and returns how many rows it changed or, on every database, found to be as wanted already.
+// Exec runs a statement and returns how many rows it changed or, on every database, found to be as
+// wanted already.
 func (t *Tx) Exec(query string, args ...any) (int, error) {
 	if err := t.Usable(); err != nil {
 		return 0, err
@@ -329,8 +331,8 @@ func (t *Tx) Sequentially(one, other func(*Tx) error) error {
 	return other(t)
 }
 
-// Concurrently runs one function on the transaction and the other on a parallel reader at the same time,
-// or one after the other when there is none. Each must keep to the transaction it is given.
+// Concurrently runs one function on the transaction and the other on a parallel reader at the same
+// time, or one after the other when there is none. Each must keep to the transaction it is given.
 func (t *Tx) Concurrently(one, other func(*Tx) error) error {
 	second, end, ok := t.Parallel()
 	if !ok {
