@@ -27,7 +27,8 @@ func (failing) Shutdown(context.Context) error { return nil }
 // TestWarningsAreRare has a fake clock.
 func TestWarningsAreRare(t *testing.T) {
 	var log bytes.Buffer
-	e := newExporter(failing(strings.Repeat("x", 10_000)), "c:4318", Options{Log: slog.New(slog.NewTextHandler(&log, nil))})
+	e := newExporter(failing(strings.Repeat("x", 10_000)), "c:4318",
+		Options{Log: slog.New(slog.NewTextHandler(&log, nil))})
 	now := time.Unix(0, 0)
 	e.now = func() time.Time { return now }
 	for range 10 {

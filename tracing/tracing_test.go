@@ -87,7 +87,8 @@ func request(path string) *http.Request {
 func TestSpansOfARequest(t *testing.T) {
 	c := newCollector(t)
 	tracer := start(t, tracing.Options{}, "OTEL_EXPORTER_OTLP_ENDPOINT="+c.URL+"/base/",
-		"OTEL_EXPORTER_OTLP_HEADERS=x-api-key=k%20ey", "OTEL_RESOURCE_ATTRIBUTES=deployment.environment.name=lab,service.name=other",
+		"OTEL_EXPORTER_OTLP_HEADERS=x-api-key=k%20ey",
+		"OTEL_RESOURCE_ATTRIBUTES=deployment.environment.name=lab,service.name=other",
 		"OTEL_SERVICE_NAME=mine")
 	var heard string
 	keystone := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -109,12 +110,14 @@ func TestSpansOfARequest(t *testing.T) {
 	server := c.span(t, "GET /resource_providers/{uuid}")
 	want := map[string]string{
 		"http.route": "/resource_providers/{uuid}", "url.path": "/resource_providers/abc", "http.request.method": "GET",
-		"http.response.status_code": "int_value:503", "openstack.request_id": "req-1", "openstack.microversion": "placement 1.39",
+		"http.response.status_code": "int_value:503", "openstack.request_id": "req-1",
+		"openstack.microversion": "placement 1.39",
 	}
 	if diff := cmp.Diff(want, pick(attributes(server.GetAttributes()), want)); diff != "" {
 		t.Errorf("attributes of the request (-want +got):\n%s", diff)
 	}
-	if id, parent := hex.EncodeToString(server.GetTraceId()), hex.EncodeToString(server.GetParentSpanId()); id != clientTrace || parent != clientSpan {
+	id, parent := hex.EncodeToString(server.GetTraceId()), hex.EncodeToString(server.GetParentSpanId())
+	if id != clientTrace || parent != clientSpan {
 		t.Errorf("the request is in trace %s below %s, want the client's %s and %s", id, parent, clientTrace, clientSpan)
 	}
 	for name, want := range map[string]map[string]string{
@@ -136,7 +139,9 @@ func TestSpansOfARequest(t *testing.T) {
 	if !strings.HasPrefix(heard, "00-"+clientTrace+"-") {
 		t.Errorf("the other service heard the traceparent %q, want one of trace %s", heard, clientTrace)
 	}
-	wantResource := map[string]string{"service.name": "mine", "service.version": "1.2.3", "deployment.environment.name": "lab"}
+	wantResource := map[string]string{
+		"service.name": "mine", "service.version": "1.2.3", "deployment.environment.name": "lab",
+	}
 	if diff := cmp.Diff(wantResource, pick(c.resource, wantResource)); diff != "" {
 		t.Errorf("the resource (-want +got):\n%s", diff)
 	}
@@ -186,14 +191,18 @@ func TestWhatIsNotTraced(t *testing.T) {
 		env    []string
 		traced bool
 	}{
-		"Unknown":           {path: "/nowhere", traced: true},
-		"Health":            {path: "/healthz"},
-		"Ready":             {path: "/readyz"},
-		"AlwaysOff":         {path: "/nowhere", env: []string{"OTEL_TRACES_SAMPLER=always_off"}},
-		"RatioOfNothing":    {path: "/nowhere", env: []string{"OTEL_TRACES_SAMPLER=traceidratio", "OTEL_TRACES_SAMPLER_ARG=0"}},
-		"RatioOfAll":        {path: "/nowhere", env: []string{"OTEL_TRACES_SAMPLER=traceidratio"}, traced: true},
-		"ClientDoesNot":     {path: "/nowhere", parent: "00"},
-		"ClientDoes":        {path: "/nowhere", parent: "01", env: []string{"OTEL_TRACES_SAMPLER=parentbased_always_off"}, traced: true},
+		"Unknown":   {path: "/nowhere", traced: true},
+		"Health":    {path: "/healthz"},
+		"Ready":     {path: "/readyz"},
+		"AlwaysOff": {path: "/nowhere", env: []string{"OTEL_TRACES_SAMPLER=always_off"}},
+		"RatioOfNothing": {
+			path: "/nowhere", env: []string{"OTEL_TRACES_SAMPLER=traceidratio", "OTEL_TRACES_SAMPLER_ARG=0"},
+		},
+		"RatioOfAll":    {path: "/nowhere", env: []string{"OTEL_TRACES_SAMPLER=traceidratio"}, traced: true},
+		"ClientDoesNot": {path: "/nowhere", parent: "00"},
+		"ClientDoes": {
+			path: "/nowhere", parent: "01", env: []string{"OTEL_TRACES_SAMPLER=parentbased_always_off"}, traced: true,
+		},
 		"ClientNotFollowed": {path: "/nowhere", parent: "01", env: []string{"OTEL_TRACES_SAMPLER=always_off"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -228,13 +237,16 @@ func TestTurningOnAndOff(t *testing.T) {
 		env      []string
 		endpoint string
 	}{
-		"Nothing":        {nil, ""},
-		"None":           {[]string{"OTEL_TRACES_EXPORTER=none", "OTEL_EXPORTER_OTLP_ENDPOINT=http://c:4318"}, ""},
-		"Disabled":       {[]string{"OTEL_SDK_DISABLED=True", "OTEL_EXPORTER_OTLP_ENDPOINT=http://c:4318"}, ""},
-		"NameAlone":      {[]string{"OTEL_SERVICE_NAME=x"}, ""},
-		"Exporter":       {[]string{"OTEL_TRACES_EXPORTER=otlp"}, "http://localhost:4318/v1/traces"},
-		"Endpoint":       {[]string{"OTEL_EXPORTER_OTLP_ENDPOINT=https://c"}, "https://c/v1/traces"},
-		"TracesEndpoint": {[]string{"OTEL_EXPORTER_OTLP_ENDPOINT=http://a", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=http://b:1/in"}, "http://b:1/in"},
+		"Nothing":   {nil, ""},
+		"None":      {[]string{"OTEL_TRACES_EXPORTER=none", "OTEL_EXPORTER_OTLP_ENDPOINT=http://c:4318"}, ""},
+		"Disabled":  {[]string{"OTEL_SDK_DISABLED=True", "OTEL_EXPORTER_OTLP_ENDPOINT=http://c:4318"}, ""},
+		"NameAlone": {[]string{"OTEL_SERVICE_NAME=x"}, ""},
+		"Exporter":  {[]string{"OTEL_TRACES_EXPORTER=otlp"}, "http://localhost:4318/v1/traces"},
+		"Endpoint":  {[]string{"OTEL_EXPORTER_OTLP_ENDPOINT=https://c"}, "https://c/v1/traces"},
+		"TracesEndpoint": {
+			[]string{"OTEL_EXPORTER_OTLP_ENDPOINT=http://a", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=http://b:1/in"},
+			"http://b:1/in",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tracer, err := tracing.Start(t.Context(), tracing.Options{Getenv: env(tc.env...)})
@@ -254,21 +266,45 @@ func TestWrongVariables(t *testing.T) {
 		env  []string
 		want []string
 	}{
-		"Exporter":    {[]string{"OTEL_TRACES_EXPORTER=zipkin"}, []string{"OTEL_TRACES_EXPORTER", "zipkin", "otlp"}},
-		"Endpoint":    {[]string{"OTEL_EXPORTER_OTLP_ENDPOINT=localhost:4318"}, []string{"OTEL_EXPORTER_OTLP_ENDPOINT"}},
-		"Password":    {[]string{"OTEL_EXPORTER_OTLP_ENDPOINT=http://u:s3cret@c"}, []string{"OTEL_EXPORTER_OTLP_HEADERS"}},
-		"Query":       {[]string{"OTEL_EXPORTER_OTLP_ENDPOINT=https://c/?key=s3cret"}, []string{"OTEL_EXPORTER_OTLP_HEADERS"}},
-		"BadPassword": {[]string{"OTEL_EXPORTER_OTLP_ENDPOINT=http://u:s3cret@c:port"}, []string{"OTEL_EXPORTER_OTLP_ENDPOINT"}},
-		"Protocol":    {[]string{"OTEL_TRACES_EXPORTER=otlp", "OTEL_EXPORTER_OTLP_PROTOCOL=grpc"}, []string{"OTEL_EXPORTER_OTLP_PROTOCOL", "grpc", "http/protobuf"}},
-		"Headers":     {[]string{"OTEL_TRACES_EXPORTER=otlp", "OTEL_EXPORTER_OTLP_TRACES_HEADERS=a=b,s3cret"}, []string{"OTEL_EXPORTER_OTLP_TRACES_HEADERS", "entry 2"}},
-		"Header":      {[]string{"OTEL_TRACES_EXPORTER=otlp", "OTEL_EXPORTER_OTLP_HEADERS=authorization=s3cret%zz"}, []string{"entry 1"}},
-		"Certificate": {[]string{"OTEL_TRACES_EXPORTER=otlp", "OTEL_EXPORTER_OTLP_CERTIFICATE=/nowhere.pem"}, []string{"OTEL_EXPORTER_OTLP_CERTIFICATE", "/nowhere.pem"}},
-		"Key":         {[]string{"OTEL_TRACES_EXPORTER=otlp", "OTEL_EXPORTER_OTLP_CLIENT_KEY=/nowhere.key"}, []string{"OTEL_EXPORTER_OTLP_CLIENT_KEY"}},
+		"Exporter": {[]string{"OTEL_TRACES_EXPORTER=zipkin"}, []string{"OTEL_TRACES_EXPORTER", "zipkin", "otlp"}},
+		"Endpoint": {[]string{"OTEL_EXPORTER_OTLP_ENDPOINT=localhost:4318"}, []string{"OTEL_EXPORTER_OTLP_ENDPOINT"}},
+		"Password": {[]string{"OTEL_EXPORTER_OTLP_ENDPOINT=http://u:s3cret@c"}, []string{"OTEL_EXPORTER_OTLP_HEADERS"}},
+		"Query": {
+			[]string{"OTEL_EXPORTER_OTLP_ENDPOINT=https://c/?key=s3cret"}, []string{"OTEL_EXPORTER_OTLP_HEADERS"},
+		},
+		"BadPassword": {
+			[]string{"OTEL_EXPORTER_OTLP_ENDPOINT=http://u:s3cret@c:port"}, []string{"OTEL_EXPORTER_OTLP_ENDPOINT"},
+		},
+		"Protocol": {
+			[]string{"OTEL_TRACES_EXPORTER=otlp", "OTEL_EXPORTER_OTLP_PROTOCOL=grpc"},
+			[]string{"OTEL_EXPORTER_OTLP_PROTOCOL", "grpc", "http/protobuf"},
+		},
+		"Headers": {
+			[]string{"OTEL_TRACES_EXPORTER=otlp", "OTEL_EXPORTER_OTLP_TRACES_HEADERS=a=b,s3cret"},
+			[]string{"OTEL_EXPORTER_OTLP_TRACES_HEADERS", "entry 2"},
+		},
+		"Header": {
+			[]string{"OTEL_TRACES_EXPORTER=otlp", "OTEL_EXPORTER_OTLP_HEADERS=authorization=s3cret%zz"}, []string{"entry 1"},
+		},
+		"Certificate": {
+			[]string{"OTEL_TRACES_EXPORTER=otlp", "OTEL_EXPORTER_OTLP_CERTIFICATE=/nowhere.pem"},
+			[]string{"OTEL_EXPORTER_OTLP_CERTIFICATE", "/nowhere.pem"},
+		},
+		"Key": {
+			[]string{"OTEL_TRACES_EXPORTER=otlp", "OTEL_EXPORTER_OTLP_CLIENT_KEY=/nowhere.key"},
+			[]string{"OTEL_EXPORTER_OTLP_CLIENT_KEY"},
+		},
 		"AllAtOnce": {
-			[]string{"OTEL_TRACES_EXPORTER=otlp", "OTEL_TRACES_SAMPLER=sometimes", "OTEL_BSP_MAX_QUEUE_SIZE=-1", "OTEL_EXPORTER_OTLP_TIMEOUT=soon"},
+			[]string{
+				"OTEL_TRACES_EXPORTER=otlp", "OTEL_TRACES_SAMPLER=sometimes", "OTEL_BSP_MAX_QUEUE_SIZE=-1",
+				"OTEL_EXPORTER_OTLP_TIMEOUT=soon",
+			},
 			[]string{"OTEL_TRACES_SAMPLER", "sometimes", "OTEL_BSP_MAX_QUEUE_SIZE", "OTEL_EXPORTER_OTLP_TIMEOUT"},
 		},
-		"Ratio": {[]string{"OTEL_TRACES_EXPORTER=otlp", "OTEL_TRACES_SAMPLER=traceidratio", "OTEL_TRACES_SAMPLER_ARG=NaN"}, []string{"OTEL_TRACES_SAMPLER_ARG"}},
+		"Ratio": {
+			[]string{"OTEL_TRACES_EXPORTER=otlp", "OTEL_TRACES_SAMPLER=traceidratio", "OTEL_TRACES_SAMPLER_ARG=NaN"},
+			[]string{"OTEL_TRACES_SAMPLER_ARG"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tracer, err := tracing.Start(t.Context(), tracing.Options{Getenv: env(tc.env...)})
@@ -291,7 +327,9 @@ func TestWrongVariables(t *testing.T) {
 // TestOffCostsNothing compares a handler with the result of an absent Tracer.
 func TestOffCostsNothing(t *testing.T) {
 	var off *tracing.Tracer
-	plain := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }))
+	plain := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusNoContent)
+	}))
 	w, r := httptest.NewRecorder(), request("/resource_providers/abc")
 	if n := testing.AllocsPerRun(100, func() { off.Handler(plain, route).ServeHTTP(w, r) }); n != 0 {
 		t.Errorf("a request allocates %v times with tracing off, want 0", n)
@@ -337,7 +375,9 @@ func TestUnreachableCollector(t *testing.T) {
 			var log bytes.Buffer
 			tracer := start(t, tracing.Options{Metrics: n.metrics(), Log: slog.New(slog.NewTextHandler(&log, nil))},
 				"OTEL_EXPORTER_OTLP_ENDPOINT="+url, "OTEL_BSP_MAX_QUEUE_SIZE=20", "OTEL_BSP_MAX_EXPORT_BATCH_SIZE=5")
-			h := tracer.Handler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "fine") }), route)
+			h := tracer.Handler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				io.WriteString(w, "fine")
+			}), route)
 			begin := time.Now()
 			for range requests {
 				w := httptest.NewRecorder()
@@ -350,7 +390,8 @@ func TestUnreachableCollector(t *testing.T) {
 			}
 			stop(t, tracer)
 			if got := n.dropped.Load() + n.failed.Load(); got != requests || n.exported.Load() != 0 {
-				t.Errorf("%d spans dropped and %d failed, want %d in all; %d exported", n.dropped.Load(), n.failed.Load(), requests, n.exported.Load())
+				t.Errorf("%d spans dropped and %d failed, want %d in all; %d exported", n.dropped.Load(), n.failed.Load(), requests,
+					n.exported.Load())
 			}
 			if name == "Silent" && n.dropped.Load() == 0 {
 				t.Error("no span is dropped although no collector takes them")

@@ -66,7 +66,6 @@ var unwrappedPackages = []string{
 	"internal/process",
 	"internal/storetest",
 	"internal/upstreamtest",
-	"tracing",
 	"watch",
 }
 
