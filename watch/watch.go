@@ -8,7 +8,7 @@
 // to notify. A note wakes the polls of this instance at once, and those of other instances when
 // they read notes next (rows.Follower):
 //
-//	Update ──► rows written ──► notes ──┬─────────────────────────────► polls that have read such rows
+//	Update ──► rows written ──► notes ──┬────────────────────────────► polls that have read such rows
 //	                                    └─► change log ~~► RunFollow ──► polls of other instances
 //
 // Await depends on every key that it should: a row that begins to match a condition has the
@@ -107,7 +107,9 @@ func (s *Store) End() { s.end.Do(func() { close(s.ended) }) }
 // Await returns what read reads as soon as isNew says so of it, and after wait, or when the store's
 // polls are ended, in any case. It reads at once, in a View, and after each change that concerns
 // the rows that were read last. When ctx ends first it returns the reason.
-func Await[T any](ctx context.Context, s *Store, wait time.Duration, read func(rows.Reader) (T, error), isNew func(T) bool) (T, error) {
+func Await[T any](
+	ctx context.Context, s *Store, wait time.Duration, read func(rows.Reader) (T, error), isNew func(T) bool,
+) (T, error) {
 	poll := s.Begin()
 	defer poll.End()
 	timer := time.NewTimer(wait)

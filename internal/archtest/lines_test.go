@@ -66,7 +66,6 @@ var unwrappedPackages = []string{
 	"internal/process",
 	"internal/storetest",
 	"internal/upstreamtest",
-	"watch",
 }
 
 // TestLinesAreWrapped refuses lines that are too long to be read next to others: 120 columns of
