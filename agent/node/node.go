@@ -4,8 +4,10 @@
 //
 //	nova.conf      ─┐
 //	provider.yaml  ─┴─ Load ── Settings ─┐
-//	                                     ├─ Report
+//	                                     ├─ Report, Topology
 //	/proc, /sys    ───────── Machine ────┘
+//
+// The report goes to the compute service. The topology, the machine's NUMA nodes, does not yet.
 //
 // The rules are those of Nova's compute agent with libvirt, whose files these are.
 package node
