@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/berthcloud/berth/allocations"
+	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/placement"
 )
 
@@ -27,6 +28,21 @@ func (r *Result) Err() error {
 	}
 	return errors.Join(errs...)
 }
+
+// MovesRefused returns the error with which placement refused to move allocations, nil when it did
+// not: they were moved, or it is unknown, or others changed the tree at each attempt.
+func (r *Result) MovesRefused() error {
+	for _, f := range r.Failed {
+		kind, _ := fault.Of(f.Err)
+		if f.Step == moving && kind != fault.Unavailable && kind != fault.Internal && !IsConflict(f.Err) {
+			return f
+		}
+	}
+	return nil
+}
+
+// moving is the step of moves in a Failure.
+const moving = "moving allocations"
 
 // A Failure is a step that failed.
 type Failure struct {
@@ -124,7 +140,7 @@ func Apply(ctx context.Context, p Placement, plan Plan) (result Result) {
 			}
 		}
 		if err := p.Reshape(ctx, providers, plan.Moved); err != nil {
-			failed("its tree", "moving allocations", err)
+			failed("its tree", moving, err)
 		}
 		return result
 	}

@@ -129,7 +129,7 @@ func (s *Spec) plan(ctx context.Context, p Placement) (Plan, error) {
 		if err != nil {
 			return Plan{}, err
 		}
-		if unread := plan.Unread(tree); len(unread) > 0 {
+		if unread := plan.Unread(tree); len(unread) > 0 && !plan.NeedsAllocations {
 			if err := readUsages(ctx, p, tree, unread); err != nil {
 				return Plan{}, err
 			}
@@ -137,7 +137,7 @@ func (s *Spec) plan(ctx context.Context, p Placement) (Plan, error) {
 		}
 		switch {
 		case plan.NeedsAllocations && tree.Allocations == nil:
-			if tree.Allocations, err = readAllocations(ctx, p, tree); err != nil {
+			if err := readAllocations(ctx, p, &tree); err != nil {
 				return Plan{}, err
 			}
 		case len(plan.Moves) > 0 && !s.Reshape:
@@ -161,27 +161,36 @@ func readUsages(ctx context.Context, p Placement, tree Tree, unread []placement.
 	return nil
 }
 
-// readAllocations returns the allocations of all consumers of a tree, never nil.
-func readAllocations(ctx context.Context, p Placement, tree Tree) (map[string]allocations.Consumer, error) {
-	all := map[string]allocations.Consumer{}
+// readAllocations reads the allocations of all consumers of a tree, and so what is in use.
+func readAllocations(ctx context.Context, p Placement, tree *Tree) error {
+	tree.Allocations = map[string]allocations.Consumer{}
 	for _, cur := range tree.Providers {
 		if len(cur.Inventories) == 0 {
 			continue
 		}
 		consumers, err := p.Consumers(ctx, cur.ID)
 		if err != nil {
-			return nil, fmt.Errorf("reading the consumers of %s: %w", cur.Name, err)
+			return fmt.Errorf("reading the consumers of %s: %w", cur.Name, err)
 		}
 		for _, id := range consumers {
-			if _, done := all[id]; done {
+			if _, done := tree.Allocations[id]; done {
 				continue
 			}
-			if all[id], err = p.Allocations(ctx, id); err != nil {
-				return nil, fmt.Errorf("reading the allocations of %s: %w", id, err)
+			if tree.Allocations[id], err = p.Allocations(ctx, id); err != nil {
+				return fmt.Errorf("reading the allocations of %s: %w", id, err)
 			}
 		}
 	}
-	return all, nil
+	for i := range tree.Providers {
+		cur := &tree.Providers[i]
+		cur.Used = map[string]int64{}
+		for _, c := range tree.Allocations {
+			for class, n := range c.Amounts[string(cur.ID)] {
+				cur.Used[class] += n
+			}
+		}
+	}
+	return nil
 }
 
 // RemoveAll removes the tree of a root, with what others have added to it. ErrInUse says that it
