@@ -117,6 +117,9 @@ type ServiceRow struct {
 	ForcedDown bool
 	Version    int
 	ReportedAt time.Time // zero: it never did
+	// StartError is why the host, which has started, cannot serve: its tree in placement cannot be
+	// brought into the shape that it reports. It gets no servers, "" when it serves.
+	StartError string
 	CreatedAt  time.Time
 	UpdatedAt  time.Time
 }

@@ -10,7 +10,7 @@ import (
 // A HostService is the compute service of a host, with what follows from its reports.
 type HostService struct {
 	ServiceRow
-	Up   bool
+	Up   bool // it has reported lately, and serves
 	Zone string
 }
 
@@ -23,7 +23,9 @@ func (rules Rules) HostServices(r Reader, where ...Match) ([]HostService, error)
 	zones, err := zonesOfServices(r, rows, len(where) == 0)
 	all := make([]HostService, len(rows))
 	for i, row := range rows {
-		all[i] = HostService{ServiceRow: row, Up: rules.IsUp(row), Zone: cmp.Or(zones[row.Host], rules.Settings.DefaultZone)}
+		all[i] = HostService{
+			ServiceRow: row, Up: rules.Serves(row), Zone: cmp.Or(zones[row.Host], rules.Settings.DefaultZone),
+		}
 	}
 	slices.SortFunc(all, func(a, b HostService) int { return cmp.Compare(a.Number, b.Number) })
 	return all, err
@@ -53,10 +55,19 @@ func (rules Rules) IsUp(row ServiceRow) bool {
 	return !row.ForcedDown && rules.Now().Sub(last).Abs() <= rules.Settings.ServiceDownTime
 }
 
+// Serves reports whether a service is up, and can get servers: see ServiceRow.StartError.
+func (rules Rules) Serves(row ServiceRow) bool { return rules.IsUp(row) && row.StartError == "" }
+
 // HostIsUp reports whether a host has reported lately.
 func (rules Rules) HostIsUp(r Reader, host string) (bool, error) {
 	services, err := Rows[ServiceRow](r, Where(ByHost, host))
 	return len(services) > 0 && rules.IsUp(services[0]), err
+}
+
+// HostServes reports whether a host is up, and can get servers.
+func (rules Rules) HostServes(r Reader, host string) (bool, error) {
+	services, err := Rows[ServiceRow](r, Where(ByHost, host))
+	return len(services) > 0 && rules.Serves(services[0]), err
 }
 
 // A Zone is an availability zone.

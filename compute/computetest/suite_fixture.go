@@ -64,7 +64,8 @@ func fullFixture() *fixture {
 		},
 		service: compute.ServiceRow{
 			ID: ID("service"), Number: 5, Binary: "nova-compute", Host: "cn1", Topic: "compute", Disabled: true,
-			Reason: "broken", ForcedDown: true, Version: 66, ReportedAt: Now, CreatedAt: Now, UpdatedAt: later,
+			Reason: "broken", ForcedDown: true, Version: 66, ReportedAt: Now, StartError: "in use", CreatedAt: Now,
+			UpdatedAt: later,
 		},
 		node: compute.NodeRow{
 			ID: ID("node"), Number: 9, Host: "cn1", Name: "cn1.example.org", Type: "fake", Version: 1000, Address: "192.0.2.7",

@@ -95,7 +95,7 @@ func (s *Service) changeService(ctx context.Context, id compute.ID, ch ServiceCh
 		}
 		zones, err := compute.ZonesByHost(tx, row.Host)
 		h = compute.HostService{
-			ServiceRow: row, Up: s.db.Rules.IsUp(row), Zone: cmp.Or(zones[row.Host], s.db.Rules.Settings.DefaultZone),
+			ServiceRow: row, Up: s.db.Rules.Serves(row), Zone: cmp.Or(zones[row.Host], s.db.Rules.Settings.DefaultZone),
 		}
 		return err
 	})

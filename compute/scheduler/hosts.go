@@ -99,7 +99,7 @@ func (h *Hosts) choosable(ctx context.Context, again bool) ([]selection.Host, []
 	}
 	hosts := slices.Clone(h.hosts)
 	for i := range hosts {
-		hosts[i].Up = h.db.Rules.IsUp(h.reports[i])
+		hosts[i].Up = h.db.Rules.Serves(h.reports[i])
 	}
 	aggregates := make([]request.Aggregate, len(h.aggregates))
 	for i, a := range h.aggregates {

@@ -100,8 +100,8 @@ func CheckHost(tx *compute.Tx, server compute.ServerRow, host string, forced boo
 	if forced {
 		return nil
 	}
-	if up, err := tx.HostIsUp(tx, host); err != nil || !up {
-		return cmp.Or[error](err, &HostRefused{Why: "its compute service is down"})
+	if serves, err := tx.HostServes(tx, host); err != nil || !serves {
+		return cmp.Or[error](err, &HostRefused{Why: "its compute service is down, or cannot serve since its start"})
 	}
 	if server.Group == "" {
 		return nil

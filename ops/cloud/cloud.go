@@ -117,6 +117,8 @@ type Service struct {
 	State          string `json:"state"`  // up, down
 	ForcedDown     bool   `json:"forced_down"`
 	DisabledReason string `json:"disabled_reason,omitempty"`
+	// StartError is why the host does not serve since its start: only Berth's service says it.
+	StartError string `json:"berth:start_error,omitempty"`
 }
 
 // A Hypervisor is a compute node. Its provider has its UUID, and its hostname as name.

@@ -16,6 +16,8 @@ func computeServices(x *run, r *findings) {
 		switch {
 		case s.ForcedDown:
 			r.fail("openstack compute service set --up "+s.Host+" "+s.Binary, "%s on %s is forced down", s.Binary, s.Host)
+		case s.StartError != "":
+			r.fail("berth agent inventory --tree", "%s on %s does not serve since its start: %s", s.Binary, s.Host, s.StartError)
 		case s.State != "up":
 			r.fail("ssh "+s.Host+" systemctl status "+s.Binary, "%s on %s is %s", s.Binary, s.Host, s.State)
 		case s.Status != "enabled":

@@ -117,6 +117,7 @@ func serviceTable() *table[compute.ServiceRow] {
 		moment("reported_at", func(r *T) *time.Time { return &r.ReportedAt }),
 		moment("created_at", func(r *T) *time.Time { return &r.CreatedAt }),
 		moment("updated_at", func(r *T) *time.Time { return &r.UpdatedAt }),
+		optional("start_error", func(r *T) *string { return &r.StartError }),
 	)
 }
 

@@ -71,7 +71,8 @@ func service(q *wire.Request, h compute.HostService) view.Object {
 		view.Text("binary", h.Binary), view.Text("host", h.Host), serviceID(q, h), view.Text("zone", h.Zone),
 		view.Text("status", status(h)), view.Text("state", state(h)), wire.Time("updated_at", reportedAt(h)),
 		view.TextOrNull("disabled_reason", h.Reason),
-	}.If(q.Minor >= 11, view.Bool("forced_down", h.ForcedDown))
+	}.If(q.Minor >= 11, view.Bool("forced_down", h.ForcedDown)).
+		If(h.StartError != "", view.Text("berth:start_error", h.StartError))
 }
 
 // serviceID is a number before 2.53.
