@@ -13,6 +13,9 @@ type Report struct {
 	// Inventory is for the tree in placement, with the id and the name of the Node. Nil: the host
 	// does not say.
 	Inventory *inventory.Host `json:"inventory,omitempty"`
+	// Starting says that the host has started, and that no report since was answered with its tree in
+	// placement: only then allocations move with its inventory.
+	Starting bool `json:"starting,omitempty"`
 	// Unknown are the servers that it has and that were not in its last list.
 	Unknown []ID `json:"unknown_servers,omitempty"`
 	// Hosts are the names that the sender has proved to have. A new hypervisor has one of them, or

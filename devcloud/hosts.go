@@ -100,6 +100,7 @@ func (c *cloud) startHost(ctx context.Context, n int) (end func(), err error) {
 		return nil, err
 	}
 	log := c.output.Logger(daemon.AgentLog).With("host", has.Name)
+	report.Starting = true
 	var last berthclient.ReportAnswer // reports are sent one after the other
 	service := berthclient.NewHost(client.Options{
 		Access: c.login(upAgent, func() string { return c.url(&c.compute.Server) }), HostKey: c.hostKey(has.Name), Log: log,
@@ -110,7 +111,7 @@ func (c *cloud) startHost(ctx context.Context, n int) (end func(), err error) {
 			if answer.SyncError != "" && answer.SyncError != last.SyncError {
 				log.Error("the resources of the host are not up to date in placement", "error", answer.SyncError)
 			}
-			last = answer
+			last, report.Starting = answer, report.Starting && answer.SyncError != ""
 		},
 	})
 	defer func() {

@@ -1,7 +1,6 @@
 package placementclient_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -68,9 +67,9 @@ func TestSyncOfAHost(t *testing.T) {
 	h := newHost(t)
 	sync := func(want ...string) {
 		t.Helper()
-		warnings, err := h.Sync(t.Context(), c)
-		if err != nil || strings.Join(warnings, "\n") != strings.Join(want, "\n") {
-			t.Errorf("Sync = %q, %v, want %q", warnings, err, want)
+		s, err := h.Sync(t.Context(), c, inventory.SyncOptions{})
+		if err != nil || strings.Join(s.Warnings, "\n") != strings.Join(want, "\n") {
+			t.Errorf("Sync = %q, %v, want %q", s.Warnings, err, want)
 		}
 	}
 	tree := func(want ...string) providertree.Tree {
@@ -109,146 +108,27 @@ func TestSyncOfAHost(t *testing.T) {
 	send(t, p, "PUT /resource_providers/"+nodeID+"/aggregates",
 		fmt.Sprintf(`{"resource_provider_generation": %d, "aggregates": ["%s"]}`, cur.Providers[0].Generation, groupID))
 	h.Devices = nil
-	const kept = "the device of cn1_0000:81:00.0 was removed and has allocations: the provider stays, " +
+	const kept = "the device of cn1_0000:81:00.0 vanished and has allocations: the provider stays, " +
 		"with everything reserved, until they end"
 	sync(kept)
 	nic = strings.Replace(nic, "[COMPUTE_MANAGED_PCI_DEVICE CUSTOM_FAST] CUSTOM_NIC=2-0",
 		"[COMPUTE_MANAGED_PCI_DEVICE CUSTOM_FAST CUSTOM_BERTH_REMOVED] CUSTOM_NIC=2-2", 1)
 	tree(root+" CUSTOM_LICENSE=5-0*1", nic)
 
-	// A class with allocations is removed: it remains, reserved, until it has none.
+	// CPUs with allocations cannot leave: nothing changes until they end.
 	send(t, p, "PUT /allocations/"+poolID, `{"allocations": {"`+nodeID+`": {"resources": {"VCPU": 1}}},
 		"project_id": "p", "user_id": "u", "consumer_generation": null, "consumer_type": "INSTANCE"}`)
 	h.VCPU.Total, h.Disabled = 0, true
-	sync("cn1 has no VCPU any more, and it has allocations: it stays, with everything reserved, until they end", kept)
-	root = strings.Replace(root, "COMPUTE_NODE ", "COMPUTE_NODE COMPUTE_STATUS_DISABLED ", 1) + " CUSTOM_LICENSE=5-0*1"
-	tree(strings.Replace(root, "VCPU=8-0", "VCPU=8-8", 1), nic)
+	_, err := h.Sync(t.Context(), c, inventory.SyncOptions{})
+	const inUse = "consumer " + poolID + " (1 VCPU): the host has no shared CPUs any more"
+	if err == nil || !strings.Contains(err.Error(), inUse) {
+		t.Errorf("Sync = %v, want %q", err, inUse)
+	}
+	tree(root+" CUSTOM_LICENSE=5-0*1", nic)
 	send(t, p, "DELETE /allocations/"+poolID, "")
 	sync(kept)
+	root = strings.Replace(root, "COMPUTE_NODE ", "COMPUTE_NODE COMPUTE_STATUS_DISABLED ", 1) + " CUSTOM_LICENSE=5-0*1"
 	tree(strings.Replace(root, " VCPU=8-0*4", "", 1), nic)
-}
-
-// vgpus is a host with a card of 3 virtual GPUs, and the placement service that it is in.
-type vgpus struct {
-	*testing.T
-	p       *clienttest.Proxy
-	host    *inventory.Host
-	claimed []string // consumers
-	number  int      // of the last consumer
-}
-
-func newVGPUs(t *testing.T, p *clienttest.Proxy) *vgpus {
-	t.Helper()
-	h := newHost(t)
-	h.Devices = []inventory.Device{{Suffix: "pci_0000_84_00_0", Class: "VGPU", Total: 3}}
-	return &vgpus{T: t, p: p, host: h}
-}
-
-// sync writes the host to placement, and returns the totals of its cards by the ends of their
-// names.
-func (v *vgpus) sync() map[string]int64 {
-	v.Helper()
-	c := placementclient.NewCompute(clienttest.Options(v, v.p.URL))
-	defer c.Close()
-	_, err := v.host.Sync(v.Context(), c)
-	clienttest.Must(v, "Sync", err)
-	cur, err := c.Tree(v.Context(), nodeID, nil)
-	clienttest.Must(v, "Tree", err)
-	all := map[string]int64{}
-	for _, p := range cur.Providers[1:] {
-		all[strings.TrimPrefix(p.Name, "cn1_")] = p.Inventories["VGPU"].Total
-	}
-	return all
-}
-
-// claim allocates a VGPU of the first allocation candidate, if there is one.
-func (v *vgpus) claim() bool {
-	v.Helper()
-	var found struct {
-		Requests []struct {
-			Allocations map[string]any `json:"allocations"`
-		} `json:"allocation_requests"`
-	}
-	body := send(v.T, v.p, "GET /allocation_candidates?resources=VGPU:1", "")
-	clienttest.Must(v, "the candidates", json.Unmarshal(body, &found))
-	if len(found.Requests) == 0 {
-		return false
-	}
-	allocations, err := json.Marshal(found.Requests[0].Allocations)
-	clienttest.Must(v, "Marshal", err)
-	v.number++
-	consumer := fmt.Sprintf("5e57b85f-b017-419a-8745-%012d", v.number)
-	send(v.T, v.p, "PUT /allocations/"+consumer, `{"allocations": `+string(allocations)+
-		`, "project_id": "p", "user_id": "u", "consumer_generation": null, "consumer_type": "INSTANCE"}`)
-	v.claimed = append(v.claimed, consumer)
-	return true
-}
-
-// TestSyncOfARenamedDevice gives a card another name while one of its three units is allocated: the
-// searches find two more, and not three.
-func TestSyncOfARenamedDevice(t *testing.T) {
-	v := newVGPUs(t, clienttest.NewProxy(t, clienttest.Berth(t)))
-	v.sync()
-	v.claim()
-	v.host.Devices[0].Suffix = "pci_0000_85_00_0"
-	if d := cmp.Diff(map[string]int64{"pci_0000_84_00_0": 3, "pci_0000_85_00_0": 2}, v.sync()); d != "" {
-		t.Errorf("the cards (-want +got)\n%s", d)
-	}
-	for v.claim() {
-	}
-	if len(v.claimed) != 3 {
-		t.Errorf("%d VGPU were allocated, want 3", len(v.claimed))
-	}
-	v.p.Requests()
-	v.sync()
-	if writes := clienttest.Count(v.p.Requests(), "P"); writes != 0 {
-		t.Errorf("the next sync costs %d writes", writes)
-	}
-
-	send(t, v.p, "DELETE /allocations/"+v.claimed[0], "")
-	if d := cmp.Diff(map[string]int64{"pci_0000_85_00_0": 3}, v.sync()); d != "" {
-		t.Errorf("the cards once the old one is not in use (-want +got)\n%s", d)
-	}
-	v.claimed = v.claimed[1:]
-	for v.claim() {
-	}
-	if len(v.claimed) != 3 {
-		t.Errorf("%d VGPU are allocated then, want 3", len(v.claimed))
-	}
-}
-
-// TestSyncOfARenamedDeviceAmongClaims has a unit claimed before each of the requests of such a
-// sync.
-func TestSyncOfARenamedDeviceAmongClaims(t *testing.T) {
-	for _, before := range []int{0, 1, 2} {
-		for nth := 1; ; nth++ {
-			v := newVGPUs(t, clienttest.NewProxy(t, clienttest.Berth(t)))
-			v.sync()
-			for range before {
-				v.claim()
-			}
-			v.host.Devices[0].Suffix = "pci_0000_85_00_0"
-			n := 0
-			v.p.Intercept(func(_ http.ResponseWriter, r *http.Request) bool {
-				if n++; n == nth {
-					v.p.Intercept(nil)
-					v.claim()
-				}
-				return false
-			})
-			v.sync()
-			v.p.Intercept(nil)
-			for v.claim() {
-			}
-			if len(v.claimed) != 3 {
-				t.Errorf("with %d units allocated before, and another one at request %d, %d were allocated, want 3", before, nth,
-					len(v.claimed))
-			}
-			if n < nth {
-				break
-			}
-		}
-	}
 }
 
 // send sends a request past a proxy, which has to succeed, and returns the answer.
@@ -285,12 +165,12 @@ func TestSyncAmongOthers(t *testing.T) {
 				p.Intercept(nil)
 				other := placementclient.NewCompute(clienttest.Options(t, p.URL))
 				defer other.Close()
-				_, err := newHost(t).Sync(t.Context(), other)
+				_, err := newHost(t).Sync(t.Context(), other, inventory.SyncOptions{})
 				clienttest.Must(t, "the other's Sync", err)
 			}
 			return false
 		})
-		_, err := h.Sync(t.Context(), c)
+		_, err := h.Sync(t.Context(), c, inventory.SyncOptions{})
 		clienttest.Must(t, fmt.Sprint("Sync, with another one at request ", nth), err)
 		cur, err := c.Tree(t.Context(), nodeID, nil)
 		clienttest.Must(t, "Tree", err)

@@ -160,57 +160,93 @@ func (t *trees) invalidate(host string) {
 }
 
 // SyncTree syncs the tree of a host that has reported to placement, with whether its service is
-// disabled. The warnings are for the host's operator. A failure is placement's, or a mistake in the
-// host's inventory; the next report retries. A tree that is in placement already is not read again
-// for some minutes.
-func (s *Service) SyncTree(ctx context.Context, host string, has inventory.Host) (warnings []string, err error) {
+// disabled. A host that starts may have allocations moved, and does not serve while that is
+// refused: see compute.ServiceRow. The warnings are for the host's operator. A failure is
+// placement's, or a mistake in the host's inventory; the next report retries. A tree that is in
+// placement already is not read again for some minutes, unless the host starts.
+func (s *Service) SyncTree(
+	ctx context.Context, host string, has inventory.Host, starting bool,
+) (warnings []string, err error) {
 	if s.trees == nil {
 		return nil, errors.New("the compute service has no placement service configured")
 	}
-	if has.Disabled, err = s.disabled(ctx, host); err != nil {
+	service, err := s.service(ctx, host)
+	if err != nil {
 		return nil, err
 	}
+	has.Disabled = service.Disabled
 	now := s.db.Rules.Now()
-	if last := s.trees.of(host); last.failure == "" && now.Sub(last.at) < last.ttl() && reflect.DeepEqual(last.has, has) {
+	last := s.trees.of(host)
+	if !starting && last.failure == "" && now.Sub(last.at) < last.ttl() && reflect.DeepEqual(last.has, has) {
 		return last.warnings, nil
 	}
+	var synced inventory.Synced
 	for range syncTries {
-		warnings, err = has.Sync(ctx, s.trees.placement)
+		synced, err = has.Sync(ctx, s.trees.placement, inventory.SyncOptions{
+			Starting: starting,
+			Consumers: func(ctx context.Context, ids []string) (map[string]inventory.Consumer, error) {
+				return s.consumers(ctx, host, ids)
+			},
+		})
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
+		for _, m := range synced.Moves {
+			s.db.Rules.Log.Info("allocations moved with the inventory of a host", "host", host, "move", m.String())
+		}
 		// An administrator's change meanwhile must not be undone until the next report.
-		disabled, changed := s.disabled(ctx, host)
-		if changed != nil || disabled == has.Disabled {
+		cur, changed := s.service(ctx, host)
+		if changed != nil || cur.Disabled == has.Disabled {
 			break
 		}
-		has.Disabled = disabled
+		has.Disabled = cur.Disabled
 	}
-	synced := syncedTree{has: has, at: now, warnings: warnings}
+	tree := syncedTree{has: has, at: now, warnings: synced.Warnings}
 	if err != nil {
-		synced.failure = err.Error()
+		tree.failure = err.Error()
 	}
-	before := s.trees.record(host, synced)
-	if synced.failure != "" && synced.failure != before.failure {
+	before := s.trees.record(host, tree)
+	if tree.failure != "" && tree.failure != before.failure {
 		s.db.Rules.Log.Error("the tree of a host could not be synced to placement", "host", host, "error", err)
 	}
-	if !slices.Equal(warnings, before.warnings) {
-		for _, w := range warnings {
+	if !slices.Equal(synced.Warnings, before.warnings) {
+		for _, w := range synced.Warnings {
 			s.db.Rules.Log.Warn(w, "host", host)
 		}
 	}
-	return warnings, err
+	refused := service.StartError
+	switch {
+	case err == nil:
+		refused = ""
+	case errors.As(err, new(*inventory.StartError)):
+		refused = err.Error()
+	}
+	if refused != service.StartError {
+		err = errors.Join(err, s.setStartError(ctx, host, refused))
+	}
+	return synced.Warnings, err
+}
+
+// setStartError stores why a host that starts cannot serve, "" when it can.
+func (s *Service) setStartError(ctx context.Context, host, why string) error {
+	return s.db.Update(ctx, func(tx *compute.Tx) error {
+		row, err := compute.One[compute.ServiceRow](tx, compute.Where(compute.ByHost, host))
+		if err != nil {
+			return err
+		}
+		row.StartError = why
+		return tx.Replace(&row)
+	})
 }
 
 // syncTries bounds how often a tree is synced again that an administrator changes meanwhile.
 const syncTries = 3
 
-// disabled reports whether the service of a host is.
-func (s *Service) disabled(ctx context.Context, host string) (cur bool, err error) {
+// service returns the service of a host.
+func (s *Service) service(ctx context.Context, host string) (row compute.ServiceRow, err error) {
 	err = s.db.View(ctx, func(r compute.Reader) error {
-		row, err := compute.One[compute.ServiceRow](r, compute.Where(compute.ByHost, host))
-		cur = row.Disabled
+		row, err = compute.One[compute.ServiceRow](r, compute.Where(compute.ByHost, host))
 		return err
 	})
-	return cur, err
+	return row, err
 }

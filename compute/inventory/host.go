@@ -65,7 +65,34 @@ type Host struct {
 
 	Devices    []Device     `json:"devices,omitempty"`
 	Additional []Additional `json:"additional,omitempty"`
+
+	// Units are the units of devices that the host's servers have, by server. Nil: the host does not
+	// know.
+	Units map[string][]Unit `json:"units,omitzero"`
+	// Consumers are what the compute service knows of the consumers of Tree.Allocations, by UUID:
+	// servers and migrations.
+	Consumers map[string]Consumer `json:"-"`
 }
+
+// A Unit is units of a device that a server has.
+type Unit struct {
+	Device string `json:"device"` // its Suffix
+	Class  string `json:"resource_class"`
+	Count  int64  `json:"count"`
+}
+
+// A Consumer is a server on the host, or a migration from it.
+type Consumer struct {
+	Label string // for messages: "server 5e57b85f-… (db1)"
+	// CPUs are those of its flavor; a server that is resized has two.
+	CPUs []CPUs
+	// Unbuilt says that the host has not built the server yet. It has no units of devices, and gets
+	// them of the providers of its allocations.
+	Unbuilt bool
+}
+
+// CPUs are how many CPUs a flavor has, and how many of them are dedicated ones.
+type CPUs struct{ Total, Dedicated int64 }
 
 // An Amount is how much a host has of a class.
 type Amount struct {

@@ -2,6 +2,7 @@ package inventory
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -17,10 +18,11 @@ type Plan struct {
 	Warnings []string // for the operator
 }
 
-// Plan computes the changes that a tree needs. Allocated resources stay, reserved, until they are
-// released: the provider of a removed device, and a class that a provider does not have any more.
-// An error is a mistake of the operator's: an Additional, or a host that has changed its name. Then
-// nothing must be changed.
+// Plan computes the changes that a tree needs. What is allocated of a class or device that leaves
+// is moved to where the host has it now (see moves), once the tree has its allocations. The
+// provider of a device that vanished stays, reserved, until its units are released. An error is a
+// mistake of the operator's, a host that has changed its name, or an allocation of which nobody
+// knows where it moves. Then nothing must be changed.
 func (h *Host) Plan(actual providertree.Tree) (Plan, error) {
 	var p Plan
 	root, exists := actual.Find(placement.UUID(h.ID.String()))
@@ -49,25 +51,28 @@ func (h *Host) Plan(actual providertree.Tree) (Plan, error) {
 	if err := h.add(want, own, &p); err != nil {
 		return Plan{}, err
 	}
-	h.subtract(want, removed, actual, &p)
+	moves, err := h.moves(want, removed, actual)
+	switch {
+	case errors.Is(err, errUnread):
+		return Plan{Plan: providertree.Plan{NeedsAllocations: true}}, nil
+	case err != nil:
+		return Plan{}, err
+	}
+	moved := map[providerClass]int64{}
+	for _, m := range moves {
+		moved[providerClass{m.From, m.FromClass}] += m.Amount
+	}
 	for i := range want {
 		if cur, exists := actual.Find(want[i].ID); exists && own[cur.ID] {
-			keepUsed(&want[i], cur, &p)
+			keepUsed(&want[i], cur, moved, &p)
 		}
 	}
-	want = slices.DeleteFunc(want, func(to providertree.Provider) bool {
-		empty := own[to.ID] && to.Parent != "" && len(to.Inventories) == 0
-		if cur, exists := actual.Find(to.ID); empty && exists {
-			removed = append(removed, cur)
-		}
-		return empty
-	})
 	// Providers that stay reserved come last: they shrink before other devices offer their units.
 	var remove []providertree.Provider
 	for _, cur := range removed {
 		switch {
-		case len(cur.InUse()) > 0:
-			p.warn("the device of %s was removed and has allocations: the provider stays, with everything reserved, "+
+		case remains(cur, moved):
+			p.warn("the device of %s vanished and has allocations: the provider stays, with everything reserved, "+
 				"until they end", cur.Name)
 		case actual.HasChildren(cur.ID):
 			p.warn("the device of %s was removed and has providers below it: the provider stays, with everything reserved, "+
@@ -79,7 +84,7 @@ func (h *Host) Plan(actual providertree.Tree) (Plan, error) {
 		want = append(want, reserved(cur))
 	}
 	p.Plan = providertree.Compare(actual, want, remove)
-	return p, nil
+	return p, p.Move(actual, moves)
 }
 
 func (p *Plan) warn(format string, args ...any) {
@@ -157,17 +162,20 @@ func reserved(p providertree.Provider) providertree.Provider {
 	return p
 }
 
-// keepUsed keeps the classes of a provider that would leave it while something of them is
+// keepUsed keeps the classes of a provider that would leave it while something of them remains
 // allocated, which placement refuses. Nothing more can be allocated of them.
-func keepUsed(p *providertree.Provider, cur providertree.Provider, plan *Plan) {
+func keepUsed(p *providertree.Provider, cur providertree.Provider, moved map[providerClass]int64, plan *Plan) {
 	for _, class := range providertree.RemovedClasses(cur, *p) {
-		if cur.Used[class] == 0 {
+		if cur.Used[class] <= moved[providerClass{cur.ID, class}] {
 			continue
 		}
 		plan.warn("%s has no %s any more, and it has allocations: it stays, with everything reserved, until they end",
 			p.Name, class)
 		i := cur.Inventories[class]
 		i.Reserved = i.Total
+		if p.Inventories == nil {
+			p.Inventories = map[string]placement.Inventory{}
+		}
 		p.Inventories[class] = i
 		if p.Parent != "" {
 			p.Traits = providertree.SortedSet(append(p.Traits, TraitRemoved))
@@ -175,73 +183,14 @@ func keepUsed(p *providertree.Provider, cur providertree.Provider, plan *Plan) {
 	}
 }
 
-// A newDevice is a device of which placement may not offer all units yet.
-type newDevice struct {
-	Device
-	to    *providertree.Provider // as it should be
-	lacks int64                  // units that placement does not offer
-}
-
-// subtract subtracts from devices the units that are allocated elsewhere, so that each unit is
-// counted once: on the same provider in a class that the device had before, and on providers of
-// removed devices. One of those may have been replaced by a device of the same class of which
-// placement does not offer all units yet; the one with the most similar traits is assumed. A device
-// without remaining units loses the class.
-func (h *Host) subtract(want, removed []providertree.Provider, actual providertree.Tree, p *Plan) {
-	var devices []*newDevice
-	for _, d := range h.Devices {
-		i := slices.IndexFunc(want, func(to providertree.Provider) bool { return to.Name == h.DeviceName(d) })
-		if i < 0 {
-			continue // there are none of it
-		}
-		cur, _ := actual.Find(want[i].ID)
-		to := &newDevice{Device: d, to: &want[i], lacks: d.Total}
-		if !withdrawn(cur, d.Class) {
-			to.lacks -= cur.Inventories[d.Class].Total
-		}
-		for _, class := range providertree.RemovedClasses(cur, want[i]) {
-			to.subtract(cur.Used[class], p, "of its "+class)
-		}
-		devices = append(devices, to)
-	}
-	for _, old := range removed {
-		for _, class := range slices.Sorted(maps.Keys(old.InUse())) {
-			allocated := old.Used[class]
-			slices.SortStableFunc(devices, func(a, b *newDevice) int {
-				return cmp.Or(cmp.Compare(a.differs(old), b.differs(old)), cmp.Compare(b.lacks, a.lacks))
-			})
-			for _, d := range devices {
-				if d.Class == class {
-					allocated -= d.subtract(allocated, p, "on "+old.Name)
-				}
-			}
+// remains reports whether a provider has allocations that do not move.
+func remains(cur providertree.Provider, moved map[providerClass]int64) bool {
+	for class, used := range cur.InUse() {
+		if used > moved[providerClass{cur.ID, class}] {
+			return true
 		}
 	}
-}
-
-// differs is how many traits a device and a provider do not share.
-func (d *newDevice) differs(p providertree.Provider) (n int) {
-	for _, name := range providertree.SortedSet(slices.Concat(d.Traits, p.Traits)) {
-		if slices.Contains(d.Traits, name) != slices.Contains(p.Traits, name) && name != TraitRemoved {
-			n++
-		}
-	}
-	return n
-}
-
-// subtract takes up to n units from a device, and returns how many.
-func (d *newDevice) subtract(n int64, p *Plan, where string) int64 {
-	n = min(n, d.lacks)
-	if n <= 0 {
-		return 0
-	}
-	p.warn("%s offers less %s than it has: the allocations %s are subtracted until they end", d.to.Name, d.Class, where)
-	d.lacks -= n
-	i := resized(d.to.Inventories[d.Class], d.to.Inventories[d.Class].Total-n)
-	if d.to.Inventories[d.Class] = i; i.Total == 0 {
-		delete(d.to.Inventories, d.Class)
-	}
-	return n
+	return false
 }
 
 // inventories are the root's. What placement has of other classes goes.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/berthcloud/berth/allocations"
 	"github.com/berthcloud/berth/compute/inventory"
 	"github.com/berthcloud/berth/guarantee"
 	"github.com/berthcloud/berth/internal/golden"
@@ -29,9 +30,17 @@ const hostID = "3b36d91e-bf60-460f-b1f8-3322dee5cdfd"
 // and these what placement has, where "has" alone is the host's provider:
 //
 //	has [called NAME] [child NAME] [of PARENT] [VCPU=8:ratio=2:reserved=1:used=3] [TRAIT …]
+//	allocated CONSUMER NAME VCPU=2              the tree has its allocations with one of these
 //	shared disk
 //
-// The answer is the plan; that of what comes of it is to be nothing.
+// and these what is known of servers:
+//
+//	flavor CONSUMER 8/2 [unbuilt]               its CPUs, and the dedicated ones of them
+//	unit CONSUMER DEVICE VGPU 1                 what the host says that it has
+//	units                                       the host says that there are no others
+//
+// The answer is the plan; that of what comes of it is to be nothing, or what follows its moves and
+// then nothing.
 func TestScenarios(t *testing.T) {
 	for _, file := range golden.Files(t, "testdata/*.txt") {
 		golden.Answer(t, file, func(t *testing.T, question []string) []string {
@@ -41,11 +50,18 @@ func TestScenarios(t *testing.T) {
 			if err != nil {
 				return []string{"error " + err.Error()}
 			}
-			again, err := h.Plan(after(cur, plan))
+			if plan.NeedsAllocations {
+				return []string{"needs allocations"}
+			}
+			next := after(cur, plan)
+			again, err := h.Plan(next)
+			if len(plan.Moves) > 0 && err == nil {
+				again, err = h.Plan(after(next, again))
+			}
 			if !again.Empty() || err != nil {
 				t.Errorf("%s: after it there is still to do %+v, %v", question, again, err)
 			}
-			return shown(plan)
+			return shown(plan, next)
 		})
 	}
 }
@@ -77,6 +93,25 @@ func read(t *testing.T, question []string) (h inventory.Host, cur providertree.T
 			})
 		case words[0] == "file":
 			h.Additional = append(h.Additional, additional(t, words[1:]))
+		case words[0] == "flavor":
+			total, dedicated, _ := strings.Cut(words[2], "/")
+			if h.Consumers == nil {
+				h.Consumers = map[string]inventory.Consumer{}
+			}
+			c := h.Consumers[words[1]]
+			c.Label, c.Unbuilt = "server "+words[1], len(words) > 3
+			c.CPUs = append(c.CPUs, inventory.CPUs{Total: number(t, total), Dedicated: number(t, dedicated)})
+			h.Consumers[words[1]] = c
+		case words[0] == "unit", words[0] == "units":
+			if h.Units == nil {
+				h.Units = map[string][]inventory.Unit{}
+			}
+			if words[0] == "unit" {
+				u := inventory.Unit{Device: words[2], Class: words[3], Count: number(t, words[4])}
+				h.Units[words[1]] = append(h.Units[words[1]], u)
+			}
+		case words[0] == "allocated":
+			allocate(t, &cur, words[1:])
 		case words[0] == "shared":
 			cur.SharedDisk = true
 		case words[0] == "has":
@@ -86,6 +121,25 @@ func read(t *testing.T, question []string) (h inventory.Host, cur providertree.T
 		}
 	}
 	return h, cur
+}
+
+// allocate gives a consumer something of a provider with this name.
+func allocate(t *testing.T, cur *providertree.Tree, words []string) {
+	t.Helper()
+	i := slices.IndexFunc(cur.Providers, func(p providertree.Provider) bool { return p.Name == words[1] })
+	if i < 0 {
+		t.Fatalf("%q is no provider", words[1])
+	}
+	if cur.Allocations == nil {
+		cur.Allocations = map[string]allocations.Consumer{}
+	}
+	c := cur.Allocations[words[0]]
+	for _, word := range words[2:] {
+		class, n, _ := strings.Cut(word, "=")
+		c.Amounts = c.Amounts.Plus(allocations.Amounts{string(cur.Providers[i].ID): {class: number(t, n)}})
+		cur.Providers[i].Used[class] += number(t, n)
+	}
+	cur.Allocations[words[0]] = c
 }
 
 func number(t *testing.T, text string) int64 {
@@ -184,7 +238,13 @@ func provider(t *testing.T, words []string) providertree.Provider {
 	return p
 }
 
-func shown(p inventory.Plan) (lines []string) {
+func shown(p inventory.Plan, next providertree.Tree) (lines []string) {
+	for _, m := range p.Moves {
+		from, _ := next.Find(m.From)
+		to, _ := next.Find(m.To)
+		lines = append(lines, fmt.Sprintf("move %d %s of %s from %s to %s of %s", m.Amount, m.FromClass, m.Consumer,
+			from.Name, m.ToClass, to.Name))
+	}
 	for _, to := range p.Create {
 		lines = append(lines, fmt.Sprintf("make %s %s below %q", to.ID, to.Name, to.Parent))
 	}
@@ -220,10 +280,12 @@ func shown(p inventory.Plan) (lines []string) {
 	return lines
 }
 
-// after is what placement has after a plan.
+// after is what placement has after a plan. Moves are made without the removals of the plan, which
+// are planned again then.
 func after(cur providertree.Tree, p inventory.Plan) providertree.Tree {
 	all := slices.DeleteFunc(slices.Clone(cur.Providers), func(now providertree.Provider) bool {
-		return slices.ContainsFunc(p.Remove, func(deleted providertree.Provider) bool { return deleted.ID == now.ID })
+		return len(p.Moves) == 0 &&
+			slices.ContainsFunc(p.Remove, func(deleted providertree.Provider) bool { return deleted.ID == now.ID })
 	})
 	for _, to := range p.Create {
 		all = append(all, providertree.Provider{ID: to.ID, Name: to.Name, Parent: to.Parent})
@@ -241,5 +303,17 @@ func after(cur providertree.Tree, p inventory.Plan) providertree.Tree {
 		}
 	}
 	cur.Providers = all
+	if len(p.Moves) > 0 {
+		cur.Allocations = maps.Clone(cur.Allocations)
+		maps.Copy(cur.Allocations, p.Moved)
+		for i := range all {
+			all[i].Used = map[string]int64{}
+			for _, c := range cur.Allocations {
+				for class, n := range c.Amounts[string(all[i].ID)] {
+					all[i].Used[class] += n
+				}
+			}
+		}
+	}
 	return cur
 }

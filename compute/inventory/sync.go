@@ -2,27 +2,76 @@ package inventory
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/berthcloud/berth/placement"
 	"github.com/berthcloud/berth/placement/providertree"
 )
 
-// Sync makes the host's tree in placement what it should be, and returns what an operator should
-// know. It may be repeated, and run concurrently.
-func (h *Host) Sync(ctx context.Context, p providertree.Placement) (warnings []string, err error) {
+// A Synced is what a sync has done.
+type Synced struct {
+	Warnings []string            // what an operator should know
+	Moves    []providertree.Move // in the order in which they were made
+}
+
+// SyncOptions are how the tree of a host is synced.
+type SyncOptions struct {
+	// Starting says that the host starts: allocations may move. Otherwise they are an error that says
+	// what to do.
+	Starting bool
+	// Consumers returns what is known of the consumers of the tree, for Host.Consumers. Nil: nothing.
+	Consumers func(ctx context.Context, ids []string) (map[string]Consumer, error)
+}
+
+// errRestart is providertree.ErrMoves for operators.
+var errRestart = fmt.Errorf("what the host reports has another shape than its tree in placement, "+
+	"and servers have allocations there: restart the agent of the host, which moves them (%w)", providertree.ErrMoves)
+
+// A StartError says why a host that starts cannot serve: its tree cannot be planned, or placement
+// refuses to move allocations. A repetition has the same result until an operator has done
+// something.
+type StartError struct{ Err error }
+
+func (e *StartError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the reason.
+func (e *StartError) Unwrap() error { return e.Err }
+
+// Sync makes the host's tree in placement what it should be. It may be repeated, and run
+// concurrently. The error of a host that starts may be a StartError.
+func (h *Host) Sync(ctx context.Context, p providertree.Placement, o SyncOptions) (s Synced, err error) {
 	result, err := providertree.Sync(ctx, p, providertree.Spec{
-		Root: placement.UUID(h.ID.String()),
+		Root: placement.UUID(h.ID.String()), Reshape: o.Starting,
 		Plan: func(actual providertree.Tree) (providertree.Plan, error) {
-			plan, err := h.Plan(actual)
-			warnings = plan.Warnings
+			cur := *h
+			if actual.Allocations != nil && o.Consumers != nil {
+				var err error
+				if cur.Consumers, err = o.Consumers(ctx, slices.Sorted(maps.Keys(actual.Allocations))); err != nil {
+					return providertree.Plan{}, err
+				}
+			}
+			plan, err := cur.Plan(actual)
+			s.Warnings = plan.Warnings
+			if err != nil && o.Starting {
+				err = &StartError{err}
+			}
 			return plan.Plan, err
 		},
 	})
 	if err == nil {
 		err = result.Err()
+		if final := result.MovesRefused(); final != nil {
+			err = &StartError{final}
+		}
 	}
-	return warnings, err
+	if errors.Is(err, providertree.ErrMoves) {
+		err = errRestart
+	}
+	s.Moves = result.Moves
+	return s, err
 }
 
 // SetDisabled adds TraitDisabled to the root of a host's tree, or removes it, and changes nothing

@@ -31,6 +31,7 @@ import (
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/networkapi"
 	"github.com/berthcloud/berth/httpapi/placementapi/placementapitest"
+	"github.com/berthcloud/berth/identity"
 	"github.com/berthcloud/berth/identity/policy"
 	"github.com/berthcloud/berth/internal/logtest"
 	"github.com/berthcloud/berth/internal/storetest"
@@ -97,6 +98,15 @@ func newFixture(t *testing.T, room int64, hosts ...string) *fixture {
 	return newFixtureIn(t, storetest.Rerun(store), room, hosts...)
 }
 
+// asService gives all callers the role service, which the reshaper needs.
+func asService(c *httpapi.Config) {
+	c.Authenticate = func(r *http.Request) (identity.Caller, error) {
+		caller, err := httpapi.NoAuth(r)
+		caller.Roles = append(caller.Roles, "service")
+		return caller, err
+	}
+}
+
 // newFixtureIn is newFixture with a given store.
 func newFixtureIn(t *testing.T, store compute.Store, room int64, hosts ...string) *fixture {
 	t.Helper()
@@ -104,7 +114,7 @@ func newFixtureIn(t *testing.T, store compute.Store, room int64, hosts ...string
 		T: t, store: store, policies: map[int64]network.ID{}, given: map[network.ID]bool{}, hosts: map[string]string{},
 		now: computetest.Now, paths: &paths{}, log: logtest.Logger(),
 	}
-	w.paths.placement = newBreakable(t, placementapitest.New(t, placementservice.DefaultSettings()))
+	w.paths.placement = newBreakable(t, placementapitest.New(t, placementservice.DefaultSettings(), asService))
 	w.paths.amounts = newBreakable(t, w.paths.placement.handler)
 	w.places = placementclient.New(options(t, w.paths.placement.inner))
 	w.newNetwork()
@@ -368,7 +378,7 @@ func (w *fixture) hostsWork(s *cloudService, fails func(string, fleet.Wanted) *f
 	services, err := w.fleetOf(s).Services(ctx)
 	w.must(err)
 	for _, h := range services {
-		if !h.Up {
+		if !s.db.Rules.IsUp(h.ServiceRow) {
 			continue
 		}
 		listed, err := s.Wanted(ctx, h.Host)

@@ -123,7 +123,7 @@ func TestDisabledDuringAReport(t *testing.T) {
 				w.disable("cn1", true)
 			}
 		})
-		_, err := w.SyncTree(context.Background(), "cn1", has)
+		_, err := w.SyncTree(context.Background(), "cn1", has, false)
 		w.must(err)
 		met = w.paths.placement.heals()
 		if met && !slices.Contains(w.traits("cn1"), inventory.TraitDisabled) {

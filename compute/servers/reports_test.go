@@ -55,7 +55,7 @@ func TestSyncTree(t *testing.T) {
 	keep := func(what, trouble string, sent bool, want ...string) {
 		t.Helper()
 		w.paths.placement.breaks(1<<30, false, false) // none, but they are counted
-		_, err := w.SyncTree(ctx, "cn1", has)
+		_, err := w.SyncTree(ctx, "cn1", has, false)
 		if err != nil != (trouble != "") || err != nil && !strings.Contains(err.Error(), trouble) {
 			t.Errorf("%s: SyncTree = %v, want %q", what, err, trouble)
 		}
@@ -90,7 +90,7 @@ func TestSyncTree(t *testing.T) {
 	}
 	has.Additional, has.VCPU.Total = nil, 16
 	w.paths.placement.breaks(1, true, false)
-	_, err = w.SyncTree(ctx, "cn1", has)
+	_, err = w.SyncTree(ctx, "cn1", has, false)
 	w.refusedWith(err, fault.Unavailable, "")
 	w.paths.placement.heals()
 	keep("it is back", "", true, "cn1 COMPUTE_NODE COMPUTE_STATUS_DISABLED VCPU=16", gpu)

@@ -224,6 +224,7 @@ type hostReports struct {
 	failure string // of the last inspection, "" after a success
 	warned  []string
 	trouble string // the synchronization error of the last answer
+	started bool   // a report was answered with the host's tree in placement
 }
 
 // report returns a report with the result of the last inspection of the machine, which it repeats
@@ -245,11 +246,14 @@ func (r *hostReports) report() (compute.Report, error) {
 	if len(has.Devices) == 0 {
 		devices = nil
 	}
-	return compute.Report{Host: r.set.Default.Host, Version: ServiceVersion, Inventory: &has.Host, Node: compute.NodeRow{
-		ID: compute.ID(has.Host.ID.String()), Name: has.Host.Name, Type: has.Type, Version: has.Version, Address: has.Address,
-		VCPUs: has.Host.VCPU.Total + has.Host.PCPU.Total, MemoryMB: has.Host.MemoryMB.Total, DiskGB: has.Host.DiskGB.Total,
-		CPU: has.CPUInfo, Devices: devices,
-	}}, nil
+	return compute.Report{
+		Host: r.set.Default.Host, Version: ServiceVersion, Inventory: &has.Host, Starting: !r.started, Node: compute.NodeRow{
+			ID: compute.ID(has.Host.ID.String()), Name: has.Host.Name, Type: has.Type, Version: has.Version,
+			Address: has.Address,
+			VCPUs:   has.Host.VCPU.Total + has.Host.PCPU.Total, MemoryMB: has.Host.MemoryMB.Total, DiskGB: has.Host.DiskGB.Total,
+			CPU: has.CPUInfo, Devices: devices,
+		},
+	}, nil
 }
 
 // inspect reads the machine's resources. The caller has locked r.mu. A failure is logged unless it
@@ -283,6 +287,7 @@ func (r *hostReports) answered(a berthclient.ReportAnswer) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.warn(a.Warnings)
+	r.started = r.started || a.Synced == nil || *a.Synced
 	switch {
 	case a.SyncError != "" && a.SyncError != r.trouble:
 		r.log.Error("the resources of the host are not up to date in placement", "error", a.SyncError)

@@ -39,12 +39,16 @@ const (
 		"required": ["file"], "additionalProperties": false}`
 	inventoryPart = `"vcpu": ` + amountPart + `, "pcpu": ` + amountPart + `, "memory_mb": ` + amountPart + `, "disk_gb": ` + amountPart + `,
 		"traits": ` + traitsPart + `, "knows_cpu": {"type": "boolean"}, "devices": {"type": "array", "maxItems": 4096, "items": ` + hostDevicePart + `},
-		"additional": {"type": "array", "maxItems": 4096, "items": ` + additionalPart + `}`
+		"additional": {"type": "array", "maxItems": 4096, "items": ` + additionalPart + `},
+		"units": {"type": ["object", "null"], "patternProperties": {"^[0-9a-f-]{36}$": {"type": "array", "maxItems": 4096,
+		"items": ` + unitsPart + `}}, "additionalProperties": false}`
+	unitsPart = `{"type": "object", "properties": {"device": ` + wire.TextPart + `, "resource_class": ` + symbolPart + `,
+		"count": ` + unitPart + `}, "required": ["device", "resource_class", "count"], "additionalProperties": false}`
 )
 
 var reportSchema = wire.BodySchema("host", wire.ObjectPart(`"host": `+wire.HostPart+`, "version": `+anyCountPart+`,
 		"node": `+wire.ObjectPart(nodePart, `"id", "name", "type"`)+`, "inventory": `+wire.ObjectPart(inventoryPart, `"vcpu", "pcpu", "memory_mb", "disk_gb"`)+`,
-		"unknown_servers": {"type": "array", "maxItems": 4096, "items": `+wire.UUIDPart+`}`,
+		"starting": {"type": "boolean"}, "unknown_servers": {"type": "array", "maxItems": 4096, "items": `+wire.UUIDPart+`}`,
 	`"host", "version", "node"`))
 
 // takeReport records the report of a host, which shows that it is alive, and syncs what it
@@ -71,7 +75,7 @@ func takeReport(q *wire.Request) error {
 	synced, failure := view.Null("resources_synced"), view.Null("sync_error")
 	var warnings []string
 	if r.Inventory != nil {
-		warnings, err = q.API.Fleet.SyncTree(q.Context(), r.Host, *r.Inventory)
+		warnings, err = q.API.Fleet.SyncTree(q.Context(), r.Host, *r.Inventory, r.Starting)
 		synced = view.Bool("resources_synced", err == nil)
 		if err != nil {
 			failure = view.Text("sync_error", err.Error())

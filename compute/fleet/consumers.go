@@ -1,0 +1,116 @@
+package fleet
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/berthcloud/berth/compute"
+	"github.com/berthcloud/berth/compute/extraspecs"
+	"github.com/berthcloud/berth/compute/inventory"
+)
+
+// consumers returns what the service knows of the consumers of a host's tree: of servers the CPUs
+// of their flavors, two while they are resized, and of migrations those of their servers. Others
+// are not in the result.
+func (s *Service) consumers(
+	ctx context.Context, host string, ids []string,
+) (all map[string]inventory.Consumer, err error) {
+	all = map[string]inventory.Consumer{}
+	byID := make([]compute.ID, len(ids))
+	for i, id := range ids {
+		byID[i] = compute.ID(id)
+	}
+	err = s.db.View(ctx, func(r compute.Reader) error {
+		migrations, err := compute.Rows[compute.MigrationRow](r, compute.Where(compute.ByID, byID...))
+		if err != nil {
+			return err
+		}
+		server := map[compute.ID]compute.ID{} // of a migration
+		needed := byID
+		for _, m := range migrations {
+			server[m.ID] = m.Server
+			needed = append(needed, m.Server)
+		}
+		rows, err := compute.Rows[compute.ServerRow](r, compute.Where(compute.ByID, needed...))
+		if err != nil {
+			return err
+		}
+		moves, err := compute.Rows[compute.MigrationRow](r, compute.Where(compute.ByServer, needed...))
+		if err != nil {
+			return err
+		}
+		for _, row := range rows {
+			c := inventory.Consumer{
+				Label:   fmt.Sprintf("server %s (%s)", row.ID, row.Name),
+				Unbuilt: row.LaunchedAt.IsZero() || isArriving(row.ID, host, moves),
+			}
+			if c.CPUs, err = cpusOf(r, row, moves); err != nil {
+				return err
+			}
+			all[string(row.ID)] = c
+			for migration, moved := range server {
+				if moved == row.ID {
+					c.Label = fmt.Sprintf("migration %s of server %s (%s)", migration, row.ID, row.Name)
+					c.Unbuilt = false // it is on the source
+					all[string(migration)] = c
+				}
+			}
+		}
+		return nil
+	})
+	return all, err
+}
+
+// cpusOf returns the CPUs of a server's flavor, and of the flavors of its moves that are not over.
+func cpusOf(r compute.Reader, row compute.ServerRow, moves []compute.MigrationRow) (all []inventory.CPUs, err error) {
+	var image extraspecs.Image
+	if len(row.ImageMeta) > 0 {
+		if err := json.Unmarshal(row.ImageMeta, &image); err != nil {
+			return nil, fmt.Errorf("reading the image of server %s: %w", row.ID, err)
+		}
+	}
+	stored, err := row.StoredFlavor()
+	if err != nil {
+		return nil, err
+	}
+	flavors := []extraspecs.Flavor{stored}
+	for _, m := range moves {
+		if m.Server != row.ID || m.Over() {
+			continue
+		}
+		for _, id := range []compute.ID{m.OldFlavor, m.NewFlavor} {
+			other, err := compute.Rows[compute.FlavorRow](r, compute.Where(compute.ByID, id))
+			if err != nil {
+				return nil, err
+			}
+			for _, f := range other {
+				flavors = append(flavors, extraspecs.Flavor{VCPUs: f.VCPUs, Specs: f.Specs})
+			}
+		}
+	}
+	for _, f := range flavors {
+		policy, err := extraspecs.CPUs(f, image)
+		if err != nil {
+			continue // an operator changed the flavor since: it says nothing of the server
+		}
+		cpus := inventory.CPUs{Total: f.VCPUs, Dedicated: policy.Pinned}
+		if policy.Policy == extraspecs.Dedicated {
+			if policy.Isolate {
+				cpus.Total++
+			}
+			cpus.Dedicated = cpus.Total
+		}
+		all = append(all, cpus)
+	}
+	return all, nil
+}
+
+// isArriving reports whether a server moves to a host that has not built it yet.
+func isArriving(server compute.ID, host string, moves []compute.MigrationRow) bool {
+	built := []string{compute.StatusFinished, compute.StatusConfirming, compute.StatusReverting}
+	return slices.ContainsFunc(moves, func(m compute.MigrationRow) bool {
+		return m.Server == server && m.Dest == host && !m.Over() && !slices.Contains(built, m.Status)
+	})
+}

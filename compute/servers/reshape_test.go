@@ -1,0 +1,159 @@
+package servers_test
+
+import (
+	"maps"
+	"strings"
+	"testing"
+
+	"github.com/berthcloud/berth/compute"
+	"github.com/berthcloud/berth/compute/computetest"
+	"github.com/berthcloud/berth/compute/inventory"
+	"github.com/berthcloud/berth/compute/servers"
+	"github.com/berthcloud/berth/guarantee"
+)
+
+// start has a host start with so many shared and dedicated CPUs, and returns the error of its sync.
+func (w *fixture) start(name string, shared, dedicated int64) error {
+	w.Helper()
+	_, node := computetest.Host(name, 0)
+	id, err := guarantee.ParseUUID(string(node.ID))
+	w.must(err)
+	has := inventory.Host{
+		ID: id, Name: name, VCPU: inventory.Amount{Total: shared, Initial: 1},
+		PCPU:     inventory.Amount{Total: dedicated, Initial: 1},
+		MemoryMB: inventory.Amount{Total: 4096, Initial: 1}, DiskGB: inventory.Amount{Total: 100, Initial: 1},
+	}
+	w.must(w.Report(ctx, compute.Report{Host: name, Version: 66, Node: *node}))
+	_, err = w.SyncTree(ctx, name, has, true)
+	return err
+}
+
+// bootOf boots a server of a flavor, and returns it with its state.
+func (w *fixture) bootOf(flavor compute.ID) (id compute.ID, state string) {
+	w.Helper()
+	made := must(w.CreateServers(ctx, ann, servers.ServerSpec{Name: "vm", Flavor: flavor, Image: cirros}))
+	w.work(w.cloudService, nil)
+	return made[0].ID, w.state(made[0].ID)
+}
+
+// pinned adds flavors of two CPUs: "pinned" with dedicated ones, "mixed" with one of each kind, and
+// "pinned3" with three.
+func (w *fixture) pinned() {
+	w.Helper()
+	for name, specs := range map[string]map[string]string{
+		"pinned": {"hw:cpu_policy": "dedicated"}, "mixed": {"hw:cpu_policy": "mixed", "hw:cpu_dedicated_mask": "0"},
+		"pinned3": {"hw:cpu_policy": "dedicated"},
+	} {
+		f := computetest.Flavor(name, 2, 128, 1)
+		if name == "pinned3" {
+			f.VCPUs = 3
+		}
+		f.Specs = specs
+		w.add(f)
+	}
+}
+
+func (w *fixture) wantHolds(what string, id compute.ID, host string, want map[string]int64) {
+	w.Helper()
+	all := map[string]int64{host + " MEMORY_MB": 128, host + " DISK_GB": 1}
+	for class, n := range want {
+		all[host+" "+class] = n
+	}
+	if got := w.holds(id, "cn1", "cn2"); !maps.Equal(all, got) {
+		w.Errorf("%s: the server has %v, want %v", what, got, all)
+	}
+}
+
+// A dedicated server that has VCPU, by the second query for hosts without dedicated CPUs, has PCPU
+// when the CPUs of its host become dedicated ones: they are promised once.
+func TestCPUsBecomeDedicated(t *testing.T) {
+	w := newFixture(t, 0)
+	w.pinned()
+	w.must(w.start("cn1", 8, 0))
+	first, _ := w.bootOf("pinned")
+	w.wantHolds("at first", first, "cn1", map[string]int64{"VCPU": 2})
+	w.must(w.start("cn1", 0, 8))
+	w.wantHolds("after the start", first, "cn1", map[string]int64{"PCPU": 2})
+	for n := 1; n <= 4; n++ {
+		want := compute.Active
+		if n == 4 {
+			want = compute.Error // 8 of 8 are allocated
+		}
+		if id, state := w.bootOf("pinned"); state != want {
+			t.Errorf("server %d is %s, want %s: %s", n, state, want, w.why(id))
+		}
+	}
+	w.calm("the start")
+}
+
+// The allocations that a migration has on the host move as well, and come back with a revert.
+func TestReshapeDuringAResize(t *testing.T) {
+	for _, end := range []string{"confirm", "revert"} {
+		w := newFixture(t, 0)
+		w.pinned()
+		w.must(w.start("cn1", 8, 0))
+		id, _ := w.bootOf("pinned")
+		w.must(w.start("cn2", 8, 0))
+		w.must(w.ResizeServer(ctx, ann, id, servers.Resizing{Flavor: "pinned3"}))
+		w.work(w.cloudService, nil)
+		for _, host := range []string{"cn1", "cn2"} {
+			w.must(w.start(host, 0, 8))
+		}
+		migration := w.lastMigration().ID
+		w.wantHolds("the migration", migration, "cn1", map[string]int64{"PCPU": 2})
+		w.wantHolds("the server", id, "cn2", map[string]int64{"PCPU": 3})
+		if end == "confirm" {
+			w.must(w.ConfirmResize(ctx, ann, id))
+		} else {
+			w.must(w.RevertResize(ctx, ann, id))
+		}
+		w.work(w.cloudService, nil)
+		want, host := map[string]int64{"PCPU": 3}, "cn2"
+		if end == "revert" {
+			want, host = map[string]int64{"PCPU": 2}, "cn1"
+		}
+		w.wantHolds(end, id, host, want)
+		if got := w.holds(migration, "cn1", "cn2"); len(got) > 0 {
+			t.Errorf("%s: the migration has %v", end, got)
+		}
+		if state := w.state(id); state != compute.Active {
+			t.Errorf("%s: the server is %s", end, state)
+		}
+	}
+}
+
+// A host whose start is refused does not serve: it gets no servers and is down, with the reason,
+// and its servers can leave it. It serves when the reason is gone.
+func TestHostDoesNotServeAfterItsStart(t *testing.T) {
+	w := newFixture(t, 0)
+	w.pinned()
+	w.must(w.start("cn1", 8, 0))
+	id, _ := w.bootOf("m2")
+	for range 2 {
+		err := w.start("cn1", 0, 8)
+		if err == nil ||
+			!strings.Contains(err.Error(), "server "+string(id)+" (vm) (2 VCPU): the host has no shared CPUs any more") {
+			t.Fatalf("SyncTree = %v", err)
+		}
+	}
+	service := must(w.Services(ctx))[0]
+	if service.Up || !strings.Contains(service.StartError, "no shared CPUs") {
+		t.Errorf("the service is up: %v, %q", service.Up, service.StartError)
+	}
+	if other, state := w.bootOf("m1"); state != compute.Error || !strings.Contains(w.why(other), "valid host") {
+		t.Errorf("a server is %s on it: %s", state, w.why(other))
+	}
+	w.must(w.start("cn2", 8, 0))
+	w.must(w.LiveMigrateServer(ctx, root, id, servers.LiveMigration{}))
+	w.work(w.cloudService, nil)
+	if s := must(w.Server(ctx, id)); s.Host != "cn2" || s.State != compute.Active {
+		t.Errorf("after its migration the server is %s on %s: %s", s.State, s.Host, w.why(id))
+	}
+	w.must(w.start("cn1", 0, 8))
+	if service := must(w.Services(ctx))[0]; !service.Up || service.StartError != "" {
+		t.Errorf("the service is up: %v, %q", service.Up, service.StartError)
+	}
+	if _, state := w.bootOf("pinned"); state != compute.Active {
+		t.Errorf("a server is %s on it", state)
+	}
+}
