@@ -20,8 +20,11 @@ func (f fixed) measure(*lab) (figures, error) { return figures(f), nil }
 // TestGate holds doctored results against a record.
 func TestGate(t *testing.T) {
 	b := &baseline{}
-	b.put("mixed", []figures{{{"cpu / limits", 1.9, ratio}}, {{"cpu / limits", 2, ratio}}, {{"cpu / limits", 2.2, ratio}}}, false)
-	b.put("claims", []figures{{{"writes / minimal", 0.9, ratio}}, {{"writes / minimal", 1, ratio}}, {{"writes / minimal", 1.1, ratio}}}, false)
+	b.put("mixed", []figures{{{"cpu / limits", 1.9, ratio}}, {{"cpu / limits", 2, ratio}}, {{"cpu / limits", 2.2, ratio}}},
+		false)
+	b.put("claims",
+		[]figures{{{"writes / minimal", 0.9, ratio}}, {{"writes / minimal", 1, ratio}}, {{"writes / minimal", 1.1, ratio}}},
+		false)
 	for _, c := range []struct {
 		name, row string
 		figure    figure
@@ -68,7 +71,10 @@ func TestMargins(t *testing.T) {
 
 // What the baseline does not have keeps the bars of the table that apply anywhere, as they are.
 func TestRowsThatAreNotRecorded(t *testing.T) {
-	bars := []bar{atMost("cpu / canned", 2), atLeast("writes / minimal", 0.75), atMost("cpu", 1), atMost("p99 / p50", 20), exactly("candidates", 1000), exactly("lost", 0)}
+	bars := []bar{
+		atMost("cpu / canned", 2), atLeast("writes / minimal", 0.75), atMost("cpu", 1), atMost("p99 / p50", 20),
+		exactly("candidates", 1000), exactly("lost", 0),
+	}
 	got := (&baseline{}).gate(row{name: "new", bars: bars})
 	if diff := cmp.Diff([]bar{bars[0], bars[1], bars[5]}, got, cmp.AllowUnexported(bar{})); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)

@@ -78,7 +78,9 @@ func (b concurrent) read(l *lab, berth *servers.Server) (time.Duration, error) {
 	return r.Took.At(0.99), err
 }
 
-func (b concurrent) readAmongWrites(l *lab, berth *servers.Server, round int) (p99 time.Duration, writes float64, err error) {
+func (b concurrent) readAmongWrites(
+	l *lab, berth *servers.Server, round int,
+) (p99 time.Duration, writes float64, err error) {
 	plan, done := b.writing(l, berth, round), make(chan error)
 	var written load.Result
 	go func() {

@@ -23,7 +23,10 @@ func bootServers(smaller int) row {
 	return row{
 		"boots", "2,000 boots with two guaranteed ports each on 1,000 hosts, 32 clients, SQLite",
 		boot{hosts: 1000 / smaller, boots: 2000 / smaller, clients: 32},
-		[]bar{exactly("servers that are not up", 0), exactly("servers without a claim in the log", 0), exactly("inconsistent records", 0)},
+		[]bar{
+			exactly("servers that are not up", 0), exactly("servers without a claim in the log", 0),
+			exactly("inconsistent records", 0),
+		},
 	}
 }
 

@@ -47,7 +47,9 @@ func TestRatiosAreOfEachRound(t *testing.T) {
 	ours := []sample{{cpu: 2, rate: 10}, {cpu: 8, rate: 5}, {cpu: 32, rate: 1}}
 	theirs := []sample{{cpu: 1, rate: 20}, {cpu: 4, rate: 10}, {cpu: 16, rate: 2}}
 	note(&f, ours, theirs)
-	for name, want := range map[string]float64{"cpu / canned": 2, "cpu": 8, "canned cpu": 4, "rate": 5, "canned rate": 10, "rate / canned": 0.5} {
+	for name, want := range map[string]float64{
+		"cpu / canned": 2, "cpu": 8, "canned cpu": 4, "rate": 5, "canned rate": 10, "rate / canned": 0.5,
+	} {
 		if got, ok := f.find(name); !ok || got.Value != want {
 			t.Errorf("%s is %v, want %v", name, got.Value, want)
 		}

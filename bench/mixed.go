@@ -180,7 +180,9 @@ func (m mixed) rounds(l *lab, f *figures, s *mixedStage) error {
 
 // cycles runs cycles for a while and returns the milliseconds of CPU for each, of Berth and its
 // database together and of the database alone.
-func (s *mixedStage) cycles(l *lab, clients int, span time.Duration, seed uint64) (r claims.Result, cpu, database float64, err error) {
+func (s *mixedStage) cycles(
+	l *lab, clients int, span time.Duration, seed uint64,
+) (r claims.Result, cpu, database float64, err error) {
 	if err := l.ctx.Err(); err != nil {
 		return r, 0, 0, err
 	}

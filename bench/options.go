@@ -88,9 +88,12 @@ func parse(args []string, errs io.Writer) (*options, error) {
 	f.BoolVar(&o.alone, "noupstream", false, "do not start Debian's Placement, which takes most of the time")
 	f.StringVar(&o.scratch, "dir", "", "where databases are while they are measured: a `directory` on a disk")
 	f.DurationVar(&o.soak, "soak", 0, "instead of the table: claim for so long and compare all records")
-	f.StringVar(&o.scaling, "scaling", "", "instead of the table: measure against size and write the curves to this `file`")
-	f.BoolVar(&o.record, "record", false, "measure the rows -runs times and write the baseline of -short, or of the table: bench/baselines")
-	f.Var(&o.programs, "ablate", "measure the rows -runs times with each of these `programs` in turn, name=path,name=path, and compare their CPU")
+	f.StringVar(&o.scaling, "scaling", "",
+		"instead of the table: measure against size and write the curves to this `file`")
+	f.BoolVar(&o.record, "record", false,
+		"measure the rows -runs times and write the baseline of -short, or of the table: bench/baselines")
+	f.Var(&o.programs, "ablate",
+		"measure the rows -runs times with each of these `programs` in turn, name=path,name=path, and compare their CPU")
 	f.IntVar(&o.runs, "runs", 0, "how often -record (9) and -ablate (6) measure each row")
 	f.Usage = func() {
 		fmt.Fprint(errs, help)
@@ -108,7 +111,8 @@ func parse(args []string, errs io.Writer) (*options, error) {
 
 func (o *options) check(f *flag.FlagSet, errs io.Writer) error {
 	if f.NArg() > 0 || o.rounds < 1 || o.runs < 0 {
-		err := fmt.Errorf("bench: want no arguments but flags, a round at least, and no negative number of runs: %q", f.Args())
+		err := fmt.Errorf("bench: want no arguments but flags, a round at least, and no negative number of runs: %q",
+			f.Args())
 		fmt.Fprintln(errs, err)
 		return err
 	}

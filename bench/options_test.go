@@ -16,7 +16,9 @@ func TestHelpTeaches(t *testing.T) {
 	if code := run(context.Background(), []string{"-help"}, nil, io.Discard, &errs); code != exitReached {
 		t.Errorf("exit code %d", code)
 	}
-	for _, word := range []string{"go run ./bench -short", "-rounds", "canned server", "a CPU profile", "claims-mariadb-16"} {
+	for _, word := range []string{
+		"go run ./bench -short", "-rounds", "canned server", "a CPU profile", "claims-mariadb-16",
+	} {
 		if !strings.Contains(errs.String(), word) {
 			t.Errorf("the help does not say %q", word)
 		}

@@ -83,7 +83,8 @@ func (r *report) summary() string {
 	for _, l := range r.Rows {
 		n[l.Verdict]++
 	}
-	return fmt.Sprintf("%d rows: %d ok, %d short, %d not run, %d failed", len(r.Rows), n[reached], n[short], n[notRun], n[broken])
+	return fmt.Sprintf("%d rows: %d ok, %d short, %d not run, %d failed", len(r.Rows), n[reached], n[short], n[notRun],
+		n[broken])
 }
 
 func (r *report) write(file string) error {

@@ -64,7 +64,9 @@ func (l *lab) soakFor(out io.Writer) (ok bool, err error) {
 		return false, err
 	}
 	v, reasons := judge(soakBars, f, nil)
-	fmt.Fprint(out, line{Name: "soak", Title: l.soak.String() + " of claims, SQLite", Verdict: v, Reasons: reasons, Figures: f})
+	fmt.Fprint(out, line{
+		Name: "soak", Title: l.soak.String() + " of claims, SQLite", Verdict: v, Reasons: reasons, Figures: f,
+	})
 	return v == reached, nil
 }
 
@@ -92,8 +94,10 @@ func (s *soaking) run(out io.Writer) error {
 			return err
 		}
 		last := len(s.memory) - 1
-		fmt.Fprintf(out, "%8s  %6.0f claims/s  p50 %v  p99 %v  %.1f MB  %.0f goroutines\n", time.Since(begin).Round(time.Second),
-			r.Rate(), r.Took.At(0.5).Round(10*time.Microsecond), r.Took.At(0.99).Round(10*time.Microsecond), s.memory[last], s.goroutines[last])
+		fmt.Fprintf(out, "%8s  %6.0f claims/s  p50 %v  p99 %v  %.1f MB  %.0f goroutines\n",
+			time.Since(begin).Round(time.Second),
+			r.Rate(), r.Took.At(0.5).Round(10*time.Microsecond), r.Took.At(0.99).Round(10*time.Microsecond), s.memory[last],
+			s.goroutines[last])
 	}
 	return nil
 }

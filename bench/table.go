@@ -43,7 +43,12 @@ func hosts(kind string, n, smaller int) spec { return spec{kind: kind, hosts: ma
 // mixedCycles are what decides: searches, claims and releases as clouds make them.
 func mixedCycles(smaller int) []row {
 	var rows []row
-	for _, size := range []spec{{kind: "flat", hosts: 1000}, {kind: "nested", hosts: 1000}, {kind: "bandwidth", hosts: 1000}, {kind: "bandwidth", hosts: 100_000}} {
+	for _, size := range []spec{
+		{kind: "flat", hosts: 1000},
+		{kind: "nested", hosts: 1000},
+		{kind: "bandwidth", hosts: 1000},
+		{kind: "bandwidth", hosts: 100_000},
+	} {
 		for _, mariaDB := range []bool{false, true} {
 			m := mixed{cloud: hosts(size.kind, size.hosts, smaller), mariaDB: mariaDB, upstream: true}
 			bars := []bar{atMost("cpu / limits", 3), atMost(fewSearches, 5)}
@@ -160,7 +165,10 @@ func hugeClouds(smaller int) []row {
 			cloud: hosts("bandwidth", 100_000, smaller), query: limited(everyHost, "1000"),
 			small: spec{kind: "bandwidth", hosts: 1000}, // as many as there are answers
 		},
-		[]bar{atMost("cpu / small cloud", 2), atMost("peak a provider", 1200), atMost("ready after", 5), exactly("candidates", 1000)},
+		[]bar{
+			atMost("cpu / small cloud", 2), atMost("peak a provider", 1200), atMost("ready after", 5),
+			exactly("candidates", 1000),
+		},
 	}}
 }
 

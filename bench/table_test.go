@@ -65,7 +65,8 @@ func TestChosen(t *testing.T) {
 func TestQuestionsRotate(t *testing.T) {
 	w := clouds.Flat(10, seed)
 	for name, q := range map[string]question{
-		"everyHost": everyHost, "anyZone": anyZone, "oneZone": oneZone, "fullCloud": fullCloud, "noTrait": noTrait, "noClass": noClass,
+		"everyHost": everyHost, "anyZone": anyZone, "oneZone": oneZone, "fullCloud": fullCloud, "noTrait": noTrait,
+		"noClass":  noClass,
 		"isolated": isolated, "together": together, "limited": limited(everyHost, "10"),
 	} {
 		paths := q.variants(w)

@@ -103,7 +103,9 @@ func send(c *load.Conn, method, path string, body []byte, want int) error {
 
 // compareUsages compares the service's usages with the claims and with the capacities, and adds the
 // figures.
-func (u untilFull) compareUsages(c *load.Conn, berth *servers.Server, hosts []string, r claims.Result) (f figures, err error) {
+func (u untilFull) compareUsages(
+	c *load.Conn, berth *servers.Server, hosts []string, r claims.Result,
+) (f figures, err error) {
 	used := 0
 	for _, host := range hosts {
 		n, err := usage(c, host)
