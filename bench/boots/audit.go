@@ -30,7 +30,9 @@ func (a *auditing) complain(format string, args ...any) {
 // its flavor and its ports, from providers of that host, and that no other consumer has
 // allocations.
 func (c *cloud) audit(ctx context.Context, r *Result) error {
-	a := &auditing{cloud: c, roots: map[string]string{}, servers: map[string]records.Server{}, want: map[string]records.Allocations{}}
+	a := &auditing{
+		cloud: c, roots: map[string]string{}, servers: map[string]records.Server{}, want: map[string]records.Allocations{},
+	}
 	if err := a.read(ctx); err != nil {
 		return err
 	}
@@ -115,7 +117,8 @@ func (a *auditing) readServers(ctx context.Context) error {
 			a.servers[s.ID] = s
 			marker = s.ID
 			if s.Host == nil || a.want[s.ID][roots[*s.Host]] == nil {
-				a.complain("server %s is %s, and its host does not have it. %s\n%s", s.ID, s.Status, s.Fault.Message, s.Fault.Details)
+				a.complain("server %s is %s, and its host does not have it. %s\n%s", s.ID, s.Status, s.Fault.Message,
+					s.Fault.Details)
 			}
 		}
 		if len(page.Servers) == 0 {

@@ -122,12 +122,14 @@ func (c *cloud) prepare(ctx context.Context) error {
 		var id string
 		if err == nil {
 			err = c.make(ctx, c.Network+"/v2.0/networks", "network", object{
-				"name": physical, "provider:network_type": "vlan", "provider:physical_network": physical, "provider:segmentation_id": 100,
-				"qos_policy_id": nil,
+				"name": physical, "provider:network_type": "vlan", "provider:physical_network": physical,
+				"provider:segmentation_id": 100,
+				"qos_policy_id":            nil,
 			}, &id)
 		}
 		if err == nil {
-			err = c.make(ctx, c.Network+"/v2.0/subnets", "subnet", object{"network_id": id, "ip_version": 4, "cidr": fmt.Sprintf("10.%d.0.0/16", i)}, nil)
+			err = c.make(ctx, c.Network+"/v2.0/subnets", "subnet",
+				object{"network_id": id, "ip_version": 4, "cidr": fmt.Sprintf("10.%d.0.0/16", i)}, nil)
 		}
 		c.networks = append(c.networks, id)
 	}
@@ -144,7 +146,8 @@ func (c *cloud) prepare(ctx context.Context) error {
 	err = c.each(func(i int) error {
 		c.ports[i] = make([]string, len(c.networks))
 		for n, network := range c.networks {
-			if err := c.make(ctx, c.Network+"/v2.0/ports", "port", object{"network_id": network, "qos_policy_id": policy}, &c.ports[i][n]); err != nil {
+			if err := c.make(ctx, c.Network+
+				"/v2.0/ports", "port", object{"network_id": network, "qos_policy_id": policy}, &c.ports[i][n]); err != nil {
 				return err
 			}
 		}
