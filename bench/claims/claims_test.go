@@ -23,7 +23,10 @@ func TestRequests(t *testing.T) {
 	}{
 		{"None", `{"allocation_requests": [], "provider_summaries": {}}`, nil},
 		{"One", `{"allocation_requests": [{"allocations": {"a": {}}}]}`, []string{`{"allocations": {"a": {}}}`}},
-		{"Two", `{"provider_summaries":{"x":[{}]},"allocation_requests":[{"a":[{}]} , {"b":1}],"c":[{}]}`, []string{`{"a":[{}]}`, `{"b":1}`}},
+		{
+			"Two", `{"provider_summaries":{"x":[{}]},"allocation_requests":[{"a":[{}]} , {"b":1}],"c":[{}]}`,
+			[]string{`{"a":[{}]}`, `{"b":1}`},
+		},
 		{"BracesInText", `{"allocation_requests": [{"a}\"{": "]"}, {}]}`, []string{`{"a}\"{": "]"}`, `{}`}},
 		{"NoList", `{"usages": {}}`, nil},
 		{"Cut", `{"allocation_requests": [{"a": {}}`, nil},
@@ -41,7 +44,8 @@ func TestRequests(t *testing.T) {
 }
 
 func TestBodyIsAClaim(t *testing.T) {
-	body := claims.Body(nil, []byte("{\"allocations\": {\"a\": {\"resources\": {\"VCPU\": 1}}}, \"mappings\": {\"\": [\"a\"]}\n}"))
+	body := claims.Body(nil,
+		[]byte("{\"allocations\": {\"a\": {\"resources\": {\"VCPU\": 1}}}, \"mappings\": {\"\": [\"a\"]}\n}"))
 	var got map[string]any
 	if err := json.Unmarshal(body, &got); err != nil {
 		t.Fatalf("%v: %s", err, body)
@@ -118,9 +122,11 @@ func TestRunReleasesWhatItClaimed(t *testing.T) {
 		t.Fatal(err)
 	}
 	if r.Claims == 0 || r.Claims != c.puts || r.Releases != c.deletes || len(c.holds) != 0 || c.room != 100 {
-		t.Errorf("%d claims and %d releases, the cloud has seen %d and %d, holds %d, room %d", r.Claims, r.Releases, c.puts, c.deletes, len(c.holds), c.room)
+		t.Errorf("%d claims and %d releases, the cloud has seen %d and %d, holds %d, room %d", r.Claims, r.Releases, c.puts,
+			c.deletes, len(c.holds), c.room)
 	}
-	if p := r.Parts; len(p.Claims) != r.Claims+r.Refused || len(p.Releases) != r.Releases || len(p.Searches) != len(p.Claims) {
+	if p := r.Parts; len(p.Claims) != r.Claims+r.Refused || len(p.Releases) != r.Releases ||
+		len(p.Searches) != len(p.Claims) {
 		t.Errorf("times of %d searches, %d claims, %d releases", len(p.Searches), len(p.Claims), len(p.Releases))
 	}
 	if want := float64(c.puts+c.deletes) / r.Elapsed.Seconds(); r.Writes() != want {
