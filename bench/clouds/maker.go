@@ -74,7 +74,9 @@ func (m *maker) trait(name string) placement.TraitID {
 // provider adds a provider below another, 0 for a root, and returns its id.
 func (m *maker) provider(parent int64, name string) int64 {
 	id := int64(len(m.picture.Providers) + 1)
-	p := placement.ProviderRow{ID: id, UUID: m.uuid(), Name: name, Parent: parent, Root: id, Modified: m.moment(), Updated: true}
+	p := placement.ProviderRow{
+		ID: id, UUID: m.uuid(), Name: name, Parent: parent, Root: id, Modified: m.moment(), Updated: true,
+	}
 	if parent > 0 {
 		p.Root = m.picture.Providers[parent-1].Root
 	}
@@ -113,7 +115,9 @@ func (m *maker) has(id int64, names ...string) {
 	for _, name := range names {
 		m.picture.Traits = append(m.picture.Traits, placement.ProviderTraitRow{Provider: id, Trait: m.trait(name)})
 	}
-	slices.SortFunc(m.picture.Traits[first:], func(a, b placement.ProviderTraitRow) int { return cmp.Compare(a.Trait, b.Trait) })
+	slices.SortFunc(m.picture.Traits[first:], func(a, b placement.ProviderTraitRow) int {
+		return cmp.Compare(a.Trait, b.Trait)
+	})
 	m.changed(id)
 }
 
