@@ -24,14 +24,16 @@ func (s Set) SVG() []byte {
 	rows := (len(s.Curves) + perRow - 1) / perRow
 	width, height := perRow*panelWidth, rows*panelHeight+footer
 	var b strings.Builder
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %[1]d %[2]d" font-family="sans-serif" font-size="11">`+"\n", width, height)
+	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %[1]d %[2]d" `+
+		`font-family="sans-serif" font-size="11">`+"\n", width, height)
 	fmt.Fprintf(&b, `<rect width="%d" height="%d" fill="#ffffff"/>`+"\n", width, height)
 	for i, c := range s.Curves {
 		fmt.Fprintf(&b, `<g transform="translate(%d %d)">`+"\n", i%perRow*panelWidth, i/perRow*panelHeight)
 		c.draw(&b)
 		b.WriteString("</g>\n")
 	}
-	fmt.Fprintf(&b, `<text x="%d" y="%d" fill="#666666" font-size="9">%s</text>`+"\n</svg>\n", left-48, height-10, html.EscapeString(s.Where))
+	fmt.Fprintf(&b, `<text x="%d" y="%d" fill="#666666" font-size="9">%s</text>`+"\n</svg>\n", left-48, height-10,
+		html.EscapeString(s.Where))
 	return []byte(b.String())
 }
 
@@ -42,13 +44,16 @@ func (c Curve) draw(b *strings.Builder) {
 	y := upward(c.values(func(p Point) float64 { return p.Y }), panelHeight-bottom, top)
 	for _, v := range y.ticks() {
 		x := y.at(v)
-		fmt.Fprintf(b, `<path d="M%d %.1fH%d" stroke="#dddddd"/><text x="%d" y="%.1f" text-anchor="end" fill="#444444">%s</text>`+"\n",
+		fmt.Fprintf(b,
+			`<path d="M%d %.1fH%d" stroke="#dddddd"/><text x="%d" y="%.1f" text-anchor="end" fill="#444444">%s</text>`+"\n",
 			left, x, panelWidth-right, left-6, x+4, number(v))
 	}
 	for _, p := range c.Points {
-		fmt.Fprintf(b, `<text x="%.1f" y="%d" text-anchor="middle" fill="#444444">%s</text>`+"\n", x.at(p.X), panelHeight-bottom+15, number(p.X))
+		fmt.Fprintf(b, `<text x="%.1f" y="%d" text-anchor="middle" fill="#444444">%s</text>`+"\n", x.at(p.X),
+			panelHeight-bottom+15, number(p.X))
 	}
-	fmt.Fprintf(b, `<text x="%d" y="%d" text-anchor="middle" fill="#444444">%s</text>`+"\n", (left+panelWidth-right)/2, panelHeight-8, html.EscapeString(c.X))
+	fmt.Fprintf(b, `<text x="%d" y="%d" text-anchor="middle" fill="#444444">%s</text>`+"\n", (left+panelWidth-right)/2,
+		panelHeight-8, html.EscapeString(c.X))
 	fmt.Fprintf(b, `<text x="%d" y="%d" fill="#444444">%s</text>`+"\n", left-48, top-16, html.EscapeString(c.Y))
 	c.line(b, x, y)
 }
