@@ -13,7 +13,12 @@ func TestAnswers(t *testing.T) {
 		body, rest   string
 	}{
 		{"WithLength", "HTTP/1.1 200 OK\r\ncontent-length: 5\r\nX: y\r\n\r\nhelloHTTP", 200, "hello", "HTTP"},
-		{"InChunks", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n1a\r\n, this is a longer piece. \r\n0\r\n\r\nHTTP", 200, "hello, this is a longer piece. ", "HTTP"},
+		{
+			"InChunks",
+			"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n1a\r\n, this is a longer piece. " +
+				"\r\n0\r\n\r\nHTTP",
+			200, "hello, this is a longer piece. ", "HTTP",
+		},
 		{"EmptyChunked", "HTTP/1.1 200 OK\r\nTransfer-Encoding: Chunked\r\n\r\n0\r\n\r\n", 200, "", ""},
 		{"NoContent", "HTTP/1.1 204 No Content\r\n\r\nHTTP", 204, "", "HTTP"},
 		{"Empty", "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n", 404, "", ""},

@@ -62,7 +62,8 @@ func TestConnSendsRequestsAndReadsAnswers(t *testing.T) {
 	} {
 		status, body, err := c.Fetch(want.Request)
 		if err != nil || status != want.status || string(body) != want.body {
-			t.Errorf("%s %s: got %d, %d bytes, %v; want %d, %d bytes", want.Method, want.Path, status, len(body), err, want.status, len(want.body))
+			t.Errorf("%s %s: got %d, %d bytes, %v; want %d, %d bytes", want.Method, want.Path, status, len(body), err,
+				want.status, len(want.body))
 		}
 	}
 	if status, size, err := c.Drop(get("/long")); err != nil || status != 200 || size != int64(len(long)) {
@@ -82,7 +83,8 @@ func TestRunCountsRequests(t *testing.T) {
 	})
 	n := len(requests())
 	if err != nil || n < 3 || r.Requests != n || r.Bytes != int64(5*n) || len(r.Took) != n {
-		t.Fatalf("got %d requests, %d bytes, %d times, %v; the server got %d requests", r.Requests, r.Bytes, len(r.Took), err, n)
+		t.Fatalf("got %d requests, %d bytes, %d times, %v; the server got %d requests", r.Requests, r.Bytes, len(r.Took), err,
+			n)
 	}
 	if r.Took[0] <= 0 || r.Took.At(1) > r.Elapsed {
 		t.Errorf("the times are from %v to %v, of %v in all", r.Took[0], r.Took.At(1), r.Elapsed)
@@ -114,7 +116,9 @@ func TestRunKeepsItsPace(t *testing.T) {
 
 func TestRunReportsOtherAnswers(t *testing.T) {
 	addr, _ := serve(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotFound) })
-	_, err := load.Run(load.Plan{Addr: addr, Time: time.Minute, Want: 200, Next: func(int, int) load.Request { return get("/a") }})
+	_, err := load.Run(load.Plan{
+		Addr: addr, Time: time.Minute, Want: 200, Next: func(int, int) load.Request { return get("/a") },
+	})
 	if err == nil || !strings.Contains(err.Error(), "GET /a: status 404, want 200") {
 		t.Errorf("got %v", err)
 	}
