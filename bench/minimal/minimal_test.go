@@ -27,7 +27,8 @@ func countRows(t *testing.T, driver, dsn string) (n [3]int) {
 	}
 	defer db.Close()
 	for i, query := range []string{
-		`SELECT SUM(generation) FROM resource_providers`, `SELECT COUNT(*) FROM consumers`, `SELECT COUNT(*) FROM allocations`,
+		`SELECT SUM(generation) FROM resource_providers`, `SELECT COUNT(*) FROM consumers`,
+		`SELECT COUNT(*) FROM allocations`,
 	} {
 		if err := db.QueryRow(query).Scan(&n[i]); err != nil {
 			t.Fatal(err)
