@@ -33,7 +33,8 @@ func Upstream(dir, database string, more Settings) (*Server, error) {
 		"--plugins-dir", "/usr/lib/uwsgi/plugins", "--plugin", "http", "--plugin", "python3",
 		"--http", s.Addr, "--http-keepalive", "--http-timeout", "600", "--socket", filepath.Join(dir, "uwsgi.sock"),
 		"--master", "--no-orphans", "--processes", strconv.Itoa(runtime.NumCPU()), "--threads", "1",
-		"--need-app", "--die-on-term", "--disable-logging", "--buffer-size", "65535", "--add-header", "Connection: Keep-Alive",
+		"--need-app", "--die-on-term", "--disable-logging", "--buffer-size", "65535", "--add-header",
+		"Connection: Keep-Alive",
 	}, app...)
 	cmd := exec.Command("/usr/bin/uwsgi", args...)
 	cmd.Env = append(os.Environ(), "OS_PLACEMENT_CONFIG_DIR="+dir, "HOME="+dir)
