@@ -66,7 +66,9 @@ func (h *Host) Report(ctx context.Context, unknown []string) error {
 		r.Unknown = append(r.Unknown, compute.ID(id))
 	}
 	var out wireReportAnswer
-	err = h.service.Call(ctx, client.Request{Method: http.MethodPost, Path: "/berth/v1/heartbeats", Body: map[string]compute.Report{"host": r}}, &out)
+	err = h.service.Call(ctx, client.Request{
+		Method: http.MethodPost, Path: "/berth/v1/heartbeats", Body: map[string]compute.Report{"host": r},
+	}, &out)
 	if err == nil && h.reporter.OnAnswer != nil {
 		h.reporter.OnAnswer(*out.Host)
 	}
@@ -89,11 +91,14 @@ func (h *Host) Wanted(ctx context.Context, known string, wait time.Duration) (ho
 		query.Set("revision", known)
 	}
 	var out wireList
-	err := h.service.Call(ctx, client.Request{Method: http.MethodGet, Path: h.path() + "?" + query.Encode(), Wait: wait}, &out)
+	err := h.service.Call(ctx, client.Request{
+		Method: http.MethodGet, Path: h.path() + "?" + query.Encode(), Wait: wait,
+	}, &out)
 	return hostlist.List(out), err
 }
 
 // Done is host.Service's.
 func (h *Host) Done(ctx context.Context, results []hostlist.Result) error {
-	return h.service.Call(ctx, client.Request{Method: http.MethodPost, Path: h.path(), Body: map[string]any{"results": results}}, nil)
+	return h.service.Call(ctx,
+		client.Request{Method: http.MethodPost, Path: h.path(), Body: map[string]any{"results": results}}, nil)
 }

@@ -52,7 +52,8 @@ func computing(t *testing.T, trees providertree.Placement) (*fleet.Service, http
 	api := &computeapi.API{Servers: s.Servers, Catalog: catalog.New(db, nil), Fleet: s.Fleet, Policy: rules}
 	return s.Fleet, computeapi.Handler(httpapi.New(httpapi.Config{
 		Service: "compute", History: microversion.Compute, PathFirst: computeapi.Steps, Routes: api.Routes(),
-		Authenticate: httpapi.Agents{TokensForAll: true, Keys: hostKeys, Others: httpapi.NoAuth}.Authenticate, Public: computeapi.Public, Problem: computeapi.Problem,
+		Authenticate: httpapi.Agents{TokensForAll: true, Keys: hostKeys, Others: httpapi.NoAuth}.Authenticate,
+		Public:       computeapi.Public, Problem: computeapi.Problem,
 	}))
 }
 
@@ -67,10 +68,13 @@ func TestHostKeys(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "key")
 	access, err := client.Fixed(p.URL, "nobody")
 	clienttest.Must(t, "Fixed", err)
-	report := compute.Report{Host: "cn1", Version: 64, Node: compute.NodeRow{ID: nodeID, Name: "cn1", Type: "fake", CPU: []byte("{}")}}
-	h := berthclient.NewHost(client.Options{Access: access, HostKey: client.HostKeyFromFile(file)}, berthclient.HostReporter{
-		Name: "cn1", Report: func() (compute.Report, error) { return report, nil },
-	})
+	report := compute.Report{
+		Host: "cn1", Version: 64, Node: compute.NodeRow{ID: nodeID, Name: "cn1", Type: "fake", CPU: []byte("{}")},
+	}
+	h := berthclient.NewHost(client.Options{Access: access, HostKey: client.HostKeyFromFile(file)},
+		berthclient.HostReporter{
+			Name: "cn1", Report: func() (compute.Report, error) { return report, nil },
+		})
 	defer h.Close()
 	for _, tc := range []struct{ key, want string }{
 		{"", "the file with the host key cannot be read"},
@@ -83,7 +87,8 @@ func TestHostKeys(t *testing.T) {
 			clienttest.Must(t, "WriteFile", os.WriteFile(file, []byte(tc.key), 0o600))
 		}
 		err := h.Report(t.Context(), nil)
-		if err == nil != (tc.want == "") || err != nil && (!strings.Contains(err.Error(), tc.want) || strings.Contains(err.Error(), "[nova]")) {
+		if err == nil != (tc.want == "") ||
+			err != nil && (!strings.Contains(err.Error(), tc.want) || strings.Contains(err.Error(), "[nova]")) {
 			t.Errorf("with the key %q: Report = %v, want %q", tc.key, err, tc.want)
 		}
 		if err != nil && tc.key != "" && strings.TrimSpace(tc.key) != "" && strings.Contains(err.Error(), tc.key) {
@@ -110,8 +115,11 @@ func TestHostReports(t *testing.T) {
 	id, err := guarantee.ParseUUID(nodeID)
 	clienttest.Must(t, "ParseUUID", err)
 	inv := &inventory.Host{
-		ID: id, Name: "cn1", VCPU: inventory.Amount{Total: 8, Initial: 4}, MemoryMB: inventory.Amount{Total: 1024, Initial: 1},
-		Devices: []inventory.Device{{Suffix: "0000:81:00.0", Class: "CUSTOM_NIC", Total: 2}, {Suffix: "pci_0000_84_00_0", Class: "VGPU", Total: 4}},
+		ID: id, Name: "cn1", VCPU: inventory.Amount{Total: 8, Initial: 4},
+		MemoryMB: inventory.Amount{Total: 1024, Initial: 1},
+		Devices: []inventory.Device{
+			{Suffix: "0000:81:00.0", Class: "CUSTOM_NIC", Total: 2}, {Suffix: "pci_0000_84_00_0", Class: "VGPU", Total: 4},
+		},
 		Additional: []inventory.Additional{
 			{ID: inventory.ComputeNode, File: "a.yaml", Inventories: map[string]inventory.Extra{"CUSTOM_LICENSE": {Total: 5}}},
 			{Name: "none", File: "b.yaml", Traits: []string{"CUSTOM_FAR"}},
@@ -122,24 +130,28 @@ func TestHostReports(t *testing.T) {
 		Name: "cn1", OnAnswer: func(r berthclient.ReportAnswer) { answer = r },
 		Report: func() (compute.Report, error) {
 			return compute.Report{Host: "cn1", Version: 64, Node: compute.NodeRow{
-				ID: nodeID, Name: "cn1", Type: "fake", Version: 1, Address: "192.0.2.1", VCPUs: 8, MemoryMB: 1024, DiskGB: 100, CPU: []byte(`{"arch":"x86_64"}`),
+				ID: nodeID, Name: "cn1", Type: "fake", Version: 1, Address: "192.0.2.1", VCPUs: 8, MemoryMB: 1024, DiskGB: 100,
+				CPU:     []byte(`{"arch":"x86_64"}`),
 				Devices: []byte(`[{"slot":"0000:05:10.1","vendor":"8086:154d"},{"slot":"","vendor":"","parent":"ens5"}]`),
 			}, Inventory: inv}, nil
 		},
 	})
 	defer h.Close()
 	clienttest.Must(t, "Report", h.Report(t.Context(), nil))
-	if answer.Synced == nil || !*answer.Synced || len(answer.Warnings) != 1 || !strings.Contains(answer.Warnings[0], "b.yaml") {
+	if answer.Synced == nil || !*answer.Synced || len(answer.Warnings) != 1 ||
+		!strings.Contains(answer.Warnings[0], "b.yaml") {
 		t.Errorf("it gets %+v", answer)
 	}
 	nodes, err := hosts.Hypervisors(t.Context())
 	clienttest.Must(t, "Hypervisors", err)
-	if len(nodes) != 1 || nodes[0].Address != "192.0.2.1" || string(nodes[0].CPU) != `{"arch": "x86_64"}` || !strings.Contains(string(nodes[0].Devices), "0000:05:10.1") {
+	if len(nodes) != 1 || nodes[0].Address != "192.0.2.1" || string(nodes[0].CPU) != `{"arch": "x86_64"}` ||
+		!strings.Contains(string(nodes[0].Devices), "0000:05:10.1") {
 		t.Errorf("the hypervisors are %+v", nodes)
 	}
 	tree, err := placement.Tree(t.Context(), nodeID, nil)
 	clienttest.Must(t, "Tree", err)
-	if len(tree.Providers) != 3 || tree.Providers[0].Inventories["VCPU"].AllocationRatio != 4 || tree.Providers[0].Inventories["CUSTOM_LICENSE"].Total != 5 {
+	if len(tree.Providers) != 3 || tree.Providers[0].Inventories["VCPU"].AllocationRatio != 4 ||
+		tree.Providers[0].Inventories["CUSTOM_LICENSE"].Total != 5 {
 		t.Errorf("placement has %+v", tree)
 	}
 	places.Intercept(func(w http.ResponseWriter, _ *http.Request) bool {
@@ -179,7 +191,8 @@ func TestHostWorks(t *testing.T) {
 		Flavor:   hostlist.Flavor{Name: "m1", VCPUs: 1, MemoryMB: 128, RootGB: 1, EphemeralGB: 2, Specs: map[string]string{}},
 		Metadata: map[string]string{"a": "b"}, KeyName: "k", KeyData: "ssh", UserData: "dQ==", ConfigDrive: true,
 		Ports: []hostlist.Port{{
-			ID: "p", Network: "n", MAC: "fa:16:3e:00:00:01", VNIC: "direct", VIF: "hw_veb", PhysicalNetwork: "physnet0", Slot: "0000:05:10.1", Providers: []string{"rp"},
+			ID: "p", Network: "n", MAC: "fa:16:3e:00:00:01", VNIC: "direct", VIF: "hw_veb", PhysicalNetwork: "physnet0",
+			Slot: "0000:05:10.1", Providers: []string{"rp"},
 			Addresses: []hostlist.Address{{Subnet: "s", IP: "10.0.4.2", Prefix: 24}},
 		}},
 	}}}
@@ -189,14 +202,18 @@ func TestHostWorks(t *testing.T) {
 	if all := p.Requests(); len(all) != 1 || all[0].Call != "GET /berth/v1/hosts/cn%201/servers?revision=r0&wait=30" {
 		t.Errorf("it got %+v", all)
 	}
-	for _, answer = range []string{`{}`, `{"revision": "", "servers": []}`, `{"revision": "r", "servers": null}`, `[`, `{"revision": "r", "servers": [{"ports": 7}]}`} {
+	for _, answer = range []string{
+		`{}`, `{"revision": "", "servers": []}`, `{"revision": "r", "servers": null}`, `[`,
+		`{"revision": "r", "servers": [{"ports": 7}]}`,
+	} {
 		if _, err := h.Wanted(t.Context(), "", 0); err == nil {
 			t.Errorf("%s passes for an answer", answer)
 		}
 	}
 	p.Requests()
 	answer, status = "", http.StatusNoContent
-	clienttest.Must(t, "Done", h.Done(t.Context(), []hostlist.Result{{Server: "a", Event: "e", Generation: 2, Error: "no room", Everywhere: true}}))
+	clienttest.Must(t, "Done",
+		h.Done(t.Context(), []hostlist.Result{{Server: "a", Event: "e", Generation: 2, Error: "no room", Everywhere: true}}))
 	const said = `{"results":[{"server":"a","event":"e","generation":2,"error":"no room","everywhere":true}]}`
 	if all := p.Requests(); len(all) != 1 || all[0].Call != "POST /berth/v1/hosts/cn%201/servers" || all[0].Body != said {
 		t.Errorf("it got %+v", all)
@@ -224,10 +241,14 @@ func TestHostKeepsItsServers(t *testing.T) {
 		{"another name", "cn2", func() bool { return clienttest.Count(p.Requests(), "POST /berth/v1/heartbeats") > 0 }},
 	} {
 		p.Requests()
-		h := berthclient.NewHost(clienttest.Options(t, p.URL), berthclient.HostReporter{Name: step.name, Report: func() (compute.Report, error) {
-			return compute.Report{Host: step.name, Version: 64, Node: node}, nil
-		}})
-		one := host.Host{Service: h, Driver: &fake, Log: logtest.Logger(), ReportInterval: 10 * time.Millisecond, Concurrency: 1}
+		h := berthclient.NewHost(clienttest.Options(t, p.URL), berthclient.HostReporter{
+			Name: step.name, Report: func() (compute.Report, error) {
+				return compute.Report{Host: step.name, Version: 64, Node: node}, nil
+			},
+		})
+		one := host.Host{
+			Service: h, Driver: &fake, Log: logtest.Logger(), ReportInterval: 10 * time.Millisecond, Concurrency: 1,
+		}
 		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 		var running sync.WaitGroup
 		running.Go(func() { one.Run(ctx) })
@@ -246,7 +267,8 @@ func TestHostKeepsItsServers(t *testing.T) {
 	}
 	far := berthclient.NewHost(clienttest.Options(t, p.URL), berthclient.HostReporter{Name: "cn2"})
 	defer far.Close()
-	if _, err := far.Wanted(t.Context(), "", 0); err == nil || !strings.Contains(err.Error(), "Compute host cn2 could not be found.") {
+	if _, err := far.Wanted(t.Context(), "", 0); err == nil ||
+		!strings.Contains(err.Error(), "Compute host cn2 could not be found.") {
 		t.Errorf("a host that never reported gets %v", err)
 	}
 }

@@ -37,7 +37,9 @@ func (w *wireReported) Valid() bool { return w.Agent != nil && w.Agent.ID != "" 
 // follows anyway.
 func (n *Network) Beat(ctx context.Context, h portlist.Heartbeat) (portlist.Answer, error) {
 	var out wireReported
-	q := client.Request{Method: http.MethodPost, Path: "/berth/v1/heartbeats", Body: map[string]portlist.Heartbeat{"agent": h}}
+	q := client.Request{
+		Method: http.MethodPost, Path: "/berth/v1/heartbeats", Body: map[string]portlist.Heartbeat{"agent": h},
+	}
 	if err := n.service.Call(ctx, q, &out); err != nil {
 		return portlist.Answer{}, err
 	}
@@ -56,7 +58,8 @@ func (n *Network) Ports(ctx context.Context, host, driver, known string, wait ti
 		query.Set("revision", known)
 	}
 	var out wirePorts
-	err := n.service.Call(ctx, client.Request{Method: http.MethodGet, Path: hostPath(host) + "?" + query.Encode(), Wait: wait}, &out)
+	err := n.service.Call(ctx,
+		client.Request{Method: http.MethodGet, Path: hostPath(host) + "?" + query.Encode(), Wait: wait}, &out)
 	return portlist.List(out), err
 }
 
@@ -67,7 +70,8 @@ func (n *Network) Wire(ctx context.Context, host string, ports map[string]bool) 
 	for id, plugged := range ports {
 		states[id] = portlist.Status(plugged)
 	}
-	return n.service.Call(ctx, client.Request{Method: http.MethodPost, Path: hostPath(host), Body: map[string]any{"ports": states}}, nil)
+	return n.service.Call(ctx,
+		client.Request{Method: http.MethodPost, Path: hostPath(host), Body: map[string]any{"ports": states}}, nil)
 }
 
 func hostPath(host string) string { return "/berth/v1/hosts/" + url.PathEscape(host) + "/ports" }
