@@ -51,8 +51,8 @@ func NewProxy(t testing.TB, h http.Handler) *Proxy {
 	return p
 }
 
-// ServeHTTP gives the caller the role of a service too, which the token of an administrator does not
-// have and the reshaper needs.
+// ServeHTTP gives the caller the role of a service too, which the token of an administrator does
+// not have and the reshaper needs.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Header.Get("X-Roles") == "" && r.Header.Get("X-Auth-Token") == client.NoAuth {
 		r.Header.Set("X-Roles", "admin,service")
@@ -149,7 +149,8 @@ func WantKind(t testing.TB, what string, err error, want fault.Kind) {
 }
 
 // Concurrent is placement's refusal of a write with an old generation.
-const Concurrent = `{"errors": [{"status": 409, "title": "Conflict", "code": "placement.concurrent_update", "detail": "There was a conflict when trying to complete your request.\n\n generation is <stale>\n  now  "}]}`
+const Concurrent = `{"errors": [{"status": 409, "title": "Conflict", "code": "placement.concurrent_update", ` +
+	`"detail": "There was a conflict when trying to complete your request.\n\n generation is <stale>\n  now  "}]}`
 
 // Answer answers the next requests of a method with a status and body, as often as times, and then
 // forwards again.
