@@ -47,7 +47,8 @@ func (w *wireImage) Valid() bool { return w.ID != "" && w.Status != "" }
 
 // imageFields are the fields that are strings too, and no properties.
 var imageFields = []string{
-	"id", "name", "status", "visibility", "owner", "disk_format", "container_format", "checksum", "os_hash_algo", "os_hash_value",
+	"id", "name", "status", "visibility", "owner", "disk_format", "container_format", "checksum", "os_hash_algo",
+	"os_hash_value",
 	"created_at", "updated_at", "self", "file", "schema", "direct_url", "stores",
 }
 
@@ -84,7 +85,8 @@ func (i *Client) get(ctx context.Context, path string, out client.Document) (boo
 	if err != nil {
 		return false, err
 	}
-	if a.Status == http.StatusNotFound && slices.ContainsFunc(notThere, func(text []byte) bool { return bytes.Contains(a.Body, text) }) {
+	if a.Status == http.StatusNotFound &&
+		slices.ContainsFunc(notThere, func(text []byte) bool { return bytes.Contains(a.Body, text) }) {
 		return false, nil
 	}
 	return true, client.UnknownPath(i.service.Read(q, a, out))

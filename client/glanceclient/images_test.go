@@ -34,18 +34,22 @@ func imageService(t *testing.T) string {
 	all := make([]images.Image, 0, 3)
 	for id, visibility := range map[string]string{publicImage: "public", privateImage: "private", sharedImage: "shared"} {
 		all = append(all, images.Image{
-			ID: id, Name: "cirros", Status: "active", Visibility: visibility, DiskFormat: "qcow2", Owner: "owner", MinDisk: 2, MinRAM: 256, Size: 7,
-			Tags: []string{"x"}, CreatedAt: now, UpdatedAt: now, Properties: map[string]string{"trait:HW_CPU_X86_AVX2": "required"},
+			ID: id, Name: "cirros", Status: "active", Visibility: visibility, DiskFormat: "qcow2", Owner: "owner", MinDisk: 2,
+			MinRAM: 256, Size: 7,
+			Tags: []string{"x"}, CreatedAt: now, UpdatedAt: now,
+			Properties: map[string]string{"trait:HW_CPU_X86_AVX2": "required"},
 		})
 	}
 	api := httpapi.New(httpapi.Config{
-		Service: "image", Routes: (&imageapi.API{Catalog: images.NewCatalog(all)}).Routes(), Authenticate: httpapi.NoAuth, Problem: imageapi.Problem,
+		Service: "image", Routes: (&imageapi.API{Catalog: images.NewCatalog(all)}).Routes(), Authenticate: httpapi.NoAuth,
+		Problem: imageapi.Problem,
 	})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		path, project, member := strings.Cut(r.URL.Path, "/members/")
 		switch {
 		case member && project == "friend":
-			_, _ = w.Write([]byte(`{"member_id": "friend", "image_id": "` + sharedImage + `", "status": "pending", "schema": "/v2/schemas/member"}`))
+			_, _ = w.Write([]byte(`{"member_id": "friend", "image_id": "` + sharedImage +
+				`", "status": "pending", "schema": "/v2/schemas/member"}`))
 		case member: // in Glance's form
 			http.Error(w, project+" not found in the member list of the image "+path+".", http.StatusNotFound)
 		default:
@@ -80,7 +84,10 @@ func TestImage(t *testing.T) {
 			continue
 		}
 		want := compute.Image{
-			Image:  extraspecs.Image{ID: string(tc.id), Name: "cirros", DiskFormat: "qcow2", Properties: map[string]string{"trait:HW_CPU_X86_AVX2": "required"}},
+			Image: extraspecs.Image{
+				ID: string(tc.id), Name: "cirros", DiskFormat: "qcow2",
+				Properties: map[string]string{"trait:HW_CPU_X86_AVX2": "required"},
+			},
 			Status: "active", MinMemoryMB: 256, MinDiskGB: 2, Size: 7,
 		}
 		if d := cmp.Diff(want, got); d != "" || err != nil {
