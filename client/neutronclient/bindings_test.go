@@ -34,13 +34,18 @@ func moving(t *testing.T) (*clienttest.Proxy, *neutronclient.Client) {
 	p, n := neutron(t, "null")
 	read, err := n.Port(t.Context(), clienttest.OtherID)
 	clienttest.Must(t, "Port", err)
-	_, err = n.BindPort(t.Context(), read, compute.Binding{Server: clienttest.ServerID, Owner: "compute:nova", Host: "cn1"})
+	_, err = n.BindPort(t.Context(), read, compute.Binding{
+		Server: clienttest.ServerID, Owner: "compute:nova", Host: "cn1",
+	})
 	clienttest.Must(t, "BindPort", err)
 	p.Requests()
-	all := map[string]*wireBinding{"cn1": {Host: "cn1", Profile: json.RawMessage(`{"theirs":1}`), Status: "ACTIVE", VIF: "hw_veb", VNIC: "direct"}}
+	all := map[string]*wireBinding{"cn1": {
+		Host: "cn1", Profile: json.RawMessage(`{"theirs":1}`), Status: "ACTIVE", VIF: "hw_veb", VNIC: "direct",
+	}}
 	refuse := func(w http.ResponseWriter, status int, kind, text, host string) bool {
 		w.WriteHeader(status)
-		fmt.Fprintf(w, `{"NeutronError": {"type": %q, "message": %q, "detail": ""}}`, kind, fmt.Sprintf(text, clienttest.OtherID, host))
+		fmt.Fprintf(w, `{"NeutronError": {"type": %q, "message": %q, "detail": ""}}`, kind,
+			fmt.Sprintf(text, clienttest.OtherID, host))
 		return true
 	}
 	reply := func(w http.ResponseWriter, status int, v any) bool {
@@ -65,18 +70,22 @@ func moving(t *testing.T) (*clienttest.Proxy, *neutronclient.Client) {
 		}
 		switch {
 		case r.Method == http.MethodPost && one != nil:
-			return refuse(w, http.StatusConflict, "PortBindingAlreadyExists", "Binding for port %s on host %s already exists.", host)
+			return refuse(w, http.StatusConflict, "PortBindingAlreadyExists", "Binding for port %s on host %s already exists.",
+				host)
 		case r.Method == http.MethodPost && host == "nowhere":
-			return refuse(w, http.StatusInternalServerError, "PortBindingError", "Binding for port %s on host %s could not be created or updated.", host)
+			return refuse(w, http.StatusInternalServerError, "PortBindingError",
+				"Binding for port %s on host %s could not be created or updated.", host)
 		case r.Method == http.MethodPost:
 			one = &body.Binding
 			one.Status, one.VIF, one.Details = "INACTIVE", "hw_veb", map[string]any{"vlan": "100"}
 			all[host] = one
 			return reply(w, http.StatusCreated, map[string]any{"binding": one})
 		case one == nil && r.Method != http.MethodDelete:
-			return refuse(w, http.StatusNotFound, "PortBindingNotFound", "Binding for port %s for host %s could not be found.", host)
+			return refuse(w, http.StatusNotFound, "PortBindingNotFound", "Binding for port %s for host %s could not be found.",
+				host)
 		case activate && one.Status == "ACTIVE":
-			return refuse(w, http.StatusConflict, "PortBindingAlreadyActive", "Binding for port %s on host %s is already active.", host)
+			return refuse(w, http.StatusConflict, "PortBindingAlreadyActive",
+				"Binding for port %s on host %s is already active.", host)
 		case activate:
 			for _, b := range all {
 				if b.Status == "ACTIVE" {
@@ -104,7 +113,9 @@ func TestBindingsOfMoves(t *testing.T) {
 		Server: clienttest.ServerID, Host: "cn2", Allocation: guarantee.ProfileAllocation{Old: provider},
 		Device: &compute.Device{Slot: "0000:07:00.3", Vendor: "8086:154c", PhysicalNetwork: "physnet0"},
 	}
-	want := compute.PortBinding{Host: "cn2", VNIC: "direct", VIF: "hw_veb", Allocation: existing.Allocation, Slot: "0000:07:00.3"}
+	want := compute.PortBinding{
+		Host: "cn2", VNIC: "direct", VIF: "hw_veb", Allocation: existing.Allocation, Slot: "0000:07:00.3",
+	}
 	for range 2 {
 		got, err := n.CreateBinding(t.Context(), clienttest.OtherID, existing)
 		clienttest.Must(t, "CreateBinding", err)
@@ -118,12 +129,14 @@ func TestBindingsOfMoves(t *testing.T) {
 			wrote = append(wrote, s.Body)
 		}
 	}
-	body := fmt.Sprintf(`{"binding":{"host":"cn2","profile":{"allocation":%q,"pci_slot":"0000:07:00.3","pci_vendor_info":"8086:154c",`+
-		`"physical_network":"physnet0","theirs":1},"vnic_type":"direct"}}`, clienttest.DeviceID)
+	body := fmt.Sprintf(
+		`{"binding":{"host":"cn2","profile":{"allocation":%q,"pci_slot":"0000:07:00.3","pci_vendor_info":"8086:154c",`+
+			`"physical_network":"physnet0","theirs":1},"vnic_type":"direct"}}`, clienttest.DeviceID)
 	if diff := cmp.Diff([]string{body, body}, wrote); diff != "" {
 		t.Errorf("it wrote (-want +got):\n%s", diff)
 	}
-	clienttest.WantIs(t, "DeleteBinding of the active one", n.DeleteBinding(t.Context(), clienttest.OtherID, "cn1"), compute.ErrBindingActive)
+	clienttest.WantIs(t, "DeleteBinding of the active one", n.DeleteBinding(t.Context(), clienttest.OtherID, "cn1"),
+		compute.ErrBindingActive)
 	for range 2 {
 		got, err := n.ActivateBinding(t.Context(), clienttest.OtherID, "cn2")
 		clienttest.Must(t, "ActivateBinding", err)
@@ -171,7 +184,9 @@ func TestBindingsThatWereLeft(t *testing.T) {
 // TestBindingsThatFail distinguishes the ways in which a port cannot be bound to a second host.
 func TestBindingsThatFail(t *testing.T) {
 	p, n := moving(t)
-	got, err := n.CreateBinding(t.Context(), clienttest.OtherID, compute.Binding{Server: clienttest.ServerID, Host: "nowhere"})
+	got, err := n.CreateBinding(t.Context(), clienttest.OtherID, compute.Binding{
+		Server: clienttest.ServerID, Host: "nowhere",
+	})
 	clienttest.Must(t, "CreateBinding", err)
 	if !got.Failed() || got.Active || got.Host != "nowhere" {
 		t.Errorf("the binding that failed is %+v", got)
@@ -191,7 +206,8 @@ func TestBindingsThatFail(t *testing.T) {
 	}
 	clienttest.WantIs(t, "CreateBinding for another request", posts(http.StatusConflict,
 		`{"NeutronError": {"type": "ResourceRequestChanged", "message": "m", "detail": ""}}`), compute.ErrPortChanged)
-	clienttest.WantKind(t, "CreateBinding without the service", posts(http.StatusServiceUnavailable, ""), fault.Unavailable)
+	clienttest.WantKind(t, "CreateBinding without the service", posts(http.StatusServiceUnavailable, ""),
+		fault.Unavailable)
 	clienttest.WantKind(t, "CreateBinding without the extension", posts(http.StatusNotFound, ""), fault.Unavailable)
 	p.Cut(http.MethodPost, 2)
 	_, err = n.CreateBinding(t.Context(), clienttest.OtherID, compute.Binding{Server: clienttest.ServerID, Host: "cn2"})

@@ -51,7 +51,8 @@ func (w *wireNetworks) Valid() bool { return w.Networks != nil }
 
 func (n *Client) networks(ctx context.Context, query url.Values) ([]wireNetwork, error) {
 	var answer wireNetworks
-	if err := n.service.Call(ctx, client.Request{Method: http.MethodGet, Path: "/v2.0/networks?" + query.Encode()}, &answer); err != nil {
+	err := n.service.Call(ctx, client.Request{Method: http.MethodGet, Path: "/v2.0/networks?" + query.Encode()}, &answer)
+	if err != nil {
 		return nil, client.UnknownPath(err)
 	}
 	return *answer.Networks, nil
@@ -80,7 +81,9 @@ func (n *Client) Networks(ctx context.Context, project string, ids ...compute.ID
 			if len(ids) == 0 && w.External {
 				continue
 			}
-			all = append(all, compute.ProjectNetwork{ID: compute.ID(w.ID), Name: w.Name, Subnets: len(w.Subnets), External: w.External && !w.Shared})
+			all = append(all, compute.ProjectNetwork{
+				ID: compute.ID(w.ID), Name: w.Name, Subnets: len(w.Subnets), External: w.External && !w.Shared,
+			})
 		}
 	}
 	return all, nil
@@ -97,7 +100,9 @@ func (w *wireQuota) Valid() bool { return w.Quota != nil }
 // FreePorts is compute.Network's.
 func (n *Client) FreePorts(ctx context.Context, project string) (int64, error) {
 	var limit wireQuota
-	if err := n.service.Call(ctx, client.Request{Method: http.MethodGet, Path: "/v2.0/quotas/" + url.PathEscape(project)}, &limit); err != nil {
+	if err := n.service.Call(ctx, client.Request{
+		Method: http.MethodGet, Path: "/v2.0/quotas/" + url.PathEscape(project),
+	}, &limit); err != nil {
 		return 0, client.UnknownPath(err)
 	}
 	if limit.Quota.Port < 0 {
@@ -105,7 +110,8 @@ func (n *Client) FreePorts(ctx context.Context, project string) (int64, error) {
 	}
 	var used wirePorts
 	query := url.Values{"tenant_id": {project}, "fields": {"id"}}
-	if err := n.service.Call(ctx, client.Request{Method: http.MethodGet, Path: "/v2.0/ports?" + query.Encode()}, &used); err != nil {
+	err := n.service.Call(ctx, client.Request{Method: http.MethodGet, Path: "/v2.0/ports?" + query.Encode()}, &used)
+	if err != nil {
 		return 0, client.UnknownPath(err)
 	}
 	return max(0, limit.Quota.Port-int64(len(*used.Ports))), nil
@@ -124,7 +130,9 @@ func (w *wireSecurityGroups) Valid() bool { return w.Groups != nil }
 func (n *Client) SecurityGroups(ctx context.Context, project string, names []string) ([]compute.ID, error) {
 	var have wireSecurityGroups
 	query := url.Values{"tenant_id": {project}, "fields": {"id", "name"}}
-	if err := n.service.Call(ctx, client.Request{Method: http.MethodGet, Path: "/v2.0/security-groups?" + query.Encode()}, &have); err != nil {
+	if err := n.service.Call(ctx, client.Request{
+		Method: http.MethodGet, Path: "/v2.0/security-groups?" + query.Encode(),
+	}, &have); err != nil {
 		return nil, client.UnknownPath(err)
 	}
 	ids := make([]compute.ID, len(names))

@@ -94,13 +94,17 @@ type wireProfile struct {
 // port returns a port in compute's types.
 func (w *wirePort) port(nets map[string]wireNetwork, subnets *prefixes) compute.Port {
 	p := compute.Port{
-		ID: compute.ID(w.ID), Network: compute.ID(w.Network), Project: w.Project, Server: w.Device, MAC: w.MAC, Status: w.Status,
+		ID: compute.ID(w.ID), Network: compute.ID(w.Network), Project: w.Project, Server: w.Device, MAC: w.MAC,
+		Status:      w.Status,
 		NetworkName: nets[w.Network].Name, PhysicalNetwork: nets[w.Network].PhysicalNetwork,
-		IPDeferred: w.Allocation == "deferred", NoIP: w.Allocation == "none", VNIC: w.VNIC, VIF: w.VIF, Host: w.Host, Revision: w.Revision, ResourceRequest: w.requestOf(),
+		IPDeferred: w.Allocation == "deferred", NoIP: w.Allocation == "none", VNIC: w.VNIC, VIF: w.VIF, Host: w.Host,
+		Revision: w.Revision, ResourceRequest: w.requestOf(),
 		Profile: w.Profile,
 	}
 	for _, a := range w.FixedIPs {
-		p.Addresses = append(p.Addresses, compute.Address{IP: a.IP, Subnet: compute.ID(a.Subnet), Prefix: subnets.of(a.Subnet)})
+		p.Addresses = append(p.Addresses, compute.Address{
+			IP: a.IP, Subnet: compute.ID(a.Subnet), Prefix: subnets.of(a.Subnet),
+		})
 	}
 	var profile wireProfile
 	if json.Unmarshal(w.Profile, &profile) == nil { // any client may write anything there
@@ -176,7 +180,8 @@ func (n *Client) all(ctx context.Context, ports []wirePort) ([]compute.Port, err
 // list returns the ports that a query finds.
 func (n *Client) list(ctx context.Context, query url.Values) ([]compute.Port, error) {
 	var answer wirePorts
-	if err := n.service.Call(ctx, client.Request{Method: http.MethodGet, Path: "/v2.0/ports?" + query.Encode()}, &answer); err != nil {
+	err := n.service.Call(ctx, client.Request{Method: http.MethodGet, Path: "/v2.0/ports?" + query.Encode()}, &answer)
+	if err != nil {
 		return nil, client.UnknownPath(err)
 	}
 	if len(*answer.Ports) == 0 {
@@ -224,7 +229,8 @@ func (n *Client) PortWithAddress(ctx context.Context, net compute.ID, address st
 // CreatePort is compute.Network's.
 func (n *Client) CreatePort(ctx context.Context, p compute.PortSpec) (compute.Port, error) {
 	body := map[string]any{
-		"network_id": p.Network, "tenant_id": p.Project, "device_id": p.Server, "device_owner": p.Owner, "admin_state_up": true,
+		"network_id": p.Network, "tenant_id": p.Project, "device_id": p.Server, "device_owner": p.Owner,
+		"admin_state_up": true,
 	}
 	if p.Address != "" {
 		body["fixed_ips"] = []map[string]string{{"ip_address": p.Address}}
@@ -252,7 +258,8 @@ func noNewPort(err error, p compute.PortSpec) error {
 	case "IpAddressGenerationFailure":
 		return fault.New(fault.Invalid, "NoMoreFixedIps", "No fixed IP addresses available for network: %s", p.Network)
 	case "InvalidIpForNetwork":
-		return fault.New(fault.Invalid, "InvalidInput", "Invalid input received: Fixed IP %s is not a valid ip address for network %s.", p.Address, p.Network)
+		return fault.New(fault.Invalid, "InvalidInput",
+			"Invalid input received: Fixed IP %s is not a valid ip address for network %s.", p.Address, p.Network)
 	case "IpAddressInUse", "IpAddressAlreadyAllocated":
 		return fault.New(fault.Conflict, "FixedIpAlreadyInUse", "Fixed IP %s is already in use.", p.Address)
 	}
@@ -268,7 +275,8 @@ const destinationKey = "migrating_to"
 
 // The keys of a binding:profile that are compute's (nova.network.neutron).
 var profileKeys = []string{
-	allocationKey, destinationKey, "pci_vendor_info", "pci_slot", "physical_network", "card_serial_number", "pf_mac_address", "vf_num", "device_mac_address", "arq_uuid",
+	allocationKey, destinationKey, "pci_vendor_info", "pci_slot", "physical_network", "card_serial_number",
+	"pf_mac_address", "vf_num", "device_mac_address", "arq_uuid",
 }
 
 // profile returns the profile of a port without compute's keys.
@@ -319,7 +327,8 @@ func (n *Client) BindPort(ctx context.Context, p compute.Port, b compute.Binding
 	if err := n.learnPrefixes(ctx, []wirePort{*w}); err != nil {
 		return compute.Port{}, err
 	}
-	bound := w.port(map[string]wireNetwork{w.Network: {Name: p.NetworkName, PhysicalNetwork: p.PhysicalNetwork}}, &n.prefixes)
+	bound := w.port(map[string]wireNetwork{w.Network: {Name: p.NetworkName, PhysicalNetwork: p.PhysicalNetwork}},
+		&n.prefixes)
 	if bound.Failed() {
 		bound.Reason = n.whyUnbound(ctx, p.ID, b.Host)
 	}
@@ -422,7 +431,9 @@ func (n *Client) NameDestination(ctx context.Context, id compute.ID, host string
 }
 
 // NameProviders is compute.Network's.
-func (n *Client) NameProviders(ctx context.Context, id compute.ID, revision int64, a guarantee.ProfileAllocation) (compute.Port, error) {
+func (n *Client) NameProviders(
+	ctx context.Context, id compute.ID, revision int64, a guarantee.ProfileAllocation,
+) (compute.Port, error) {
 	now, err := n.readPort(ctx, id)
 	if err != nil {
 		return compute.Port{}, err

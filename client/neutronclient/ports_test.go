@@ -34,14 +34,16 @@ func neutron(t *testing.T, request string) (*clienttest.Proxy, *neutronclient.Cl
 	p := clienttest.NewProxy(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case strings.HasPrefix(r.URL.Path, "/v2.0/networks"):
-			_, _ = io.WriteString(w, `{"networks": [{"id": "n", "name": "net0", "subnets": ["s"], "provider:physical_network": "physnet0"}]}`)
+			_, _ = io.WriteString(w,
+				`{"networks": [{"id": "n", "name": "net0", "subnets": ["s"], "provider:physical_network": "physnet0"}]}`)
 			return
 		case strings.HasPrefix(r.URL.Path, "/v2.0/subnets"):
 			_, _ = io.WriteString(w, `{"subnets": [{"id": "s", "cidr": "10.0.0.0/24"}]}`)
 			return
 		case !strings.HasSuffix(r.URL.Path, clienttest.OtherID):
 			w.WriteHeader(http.StatusNotFound)
-			_, _ = io.WriteString(w, `{"NeutronError": {"type": "PortNotFound", "message": "Port x could not be found.", "detail": ""}}`)
+			_, _ = io.WriteString(w,
+				`{"NeutronError": {"type": "PortNotFound", "message": "Port x could not be found.", "detail": ""}}`)
 			return
 		case r.Method == http.MethodPut:
 			var body struct{ Port map[string]json.RawMessage }
@@ -50,7 +52,8 @@ func neutron(t *testing.T, request string) (*clienttest.Proxy, *neutronclient.Cl
 			}
 			if want := r.Header.Get("If-Match"); want != "" && want != fmt.Sprintf("revision_number=%d", revision) {
 				w.WriteHeader(http.StatusPreconditionFailed)
-				_, _ = io.WriteString(w, `{"NeutronError": {"type": "RevisionNumberConstraintFailed", "message": "Constrained", "detail": ""}}`)
+				_, _ = io.WriteString(w,
+					`{"NeutronError": {"type": "RevisionNumberConstraintFailed", "message": "Constrained", "detail": ""}}`)
 				return
 			}
 			for key, v := range body.Port {
@@ -75,12 +78,18 @@ func TestPortRequests(t *testing.T) {
 	}{
 		"None": {"null", computerequest.Port{}},
 		"Old": {`{"required": ["CUSTOM_A"], "resources": {"NET": 7}}`, computerequest.Port{
-			LegacyFormat: true, Groups: []computerequest.Group{{ID: clienttest.OtherID, Resources: map[string]int64{"NET": 7}, Required: []string{"CUSTOM_A"}}},
+			LegacyFormat: true, Groups: []computerequest.Group{
+				{ID: clienttest.OtherID, Resources: map[string]int64{"NET": 7}, Required: []string{"CUSTOM_A"}},
+			},
 		}},
 		"Groups": {
-			`{"request_groups": [{"id": "g", "required": ["CUSTOM_A", ["CUSTOM_B", "CUSTOM_C"]], "resources": {"NET": 7}}], "same_subtree": ["g"]}`,
+			`{"request_groups": [{"id": "g", "required": ["CUSTOM_A", ["CUSTOM_B", "CUSTOM_C"]], "resources": {"NET": 7}}], ` +
+				`"same_subtree": ["g"]}`,
 			computerequest.Port{SameSubtree: []string{"g"}, Groups: []computerequest.Group{
-				{ID: "g", Resources: map[string]int64{"NET": 7}, Required: []string{"CUSTOM_A"}, AnyOf: []string{"CUSTOM_B", "CUSTOM_C"}},
+				{
+					ID: "g", Resources: map[string]int64{"NET": 7}, Required: []string{"CUSTOM_A"},
+					AnyOf: []string{"CUSTOM_B", "CUSTOM_C"},
+				},
 			}},
 		},
 	} {
@@ -92,7 +101,8 @@ func TestPortRequests(t *testing.T) {
 			if diff := cmp.Diff(tc.want, got.ResourceRequest); diff != "" {
 				t.Errorf("it requests (-want +got):\n%s", diff)
 			}
-			if got.NetworkName != "net0" || got.PhysicalNetwork != "physnet0" || got.Addresses[0] != (compute.Address{IP: "10.0.0.2", Subnet: "s", Prefix: 24}) || got.Slot != "old" {
+			if got.NetworkName != "net0" || got.PhysicalNetwork != "physnet0" ||
+				got.Addresses[0] != (compute.Address{IP: "10.0.0.2", Subnet: "s", Prefix: 24}) || got.Slot != "old" {
 				t.Errorf("the port is %+v", got)
 			}
 		})
@@ -109,14 +119,17 @@ func TestPortsAreBound(t *testing.T) {
 	clienttest.Must(t, "Port", err)
 	p.Requests()
 	bound, err := n.BindPort(t.Context(), read, compute.Binding{
-		Server: clienttest.ServerID, Owner: "compute:nova", Host: "cn1", Allocation: guarantee.ProfileAllocation{Old: provider},
-		Device: &compute.Device{Slot: "new", Vendor: "8086:154c", PhysicalNetwork: "physnet0"},
+		Server: clienttest.ServerID, Owner: "compute:nova", Host: "cn1",
+		Allocation: guarantee.ProfileAllocation{Old: provider},
+		Device:     &compute.Device{Slot: "new", Vendor: "8086:154c", PhysicalNetwork: "physnet0"},
 	})
 	clienttest.Must(t, "BindPort", err)
-	if bound.NetworkName != "net0" || bound.PhysicalNetwork != "physnet0" || len(bound.Addresses) != 1 || bound.Addresses[0].Prefix != 24 {
+	if bound.NetworkName != "net0" || bound.PhysicalNetwork != "physnet0" || len(bound.Addresses) != 1 ||
+		bound.Addresses[0].Prefix != 24 {
 		t.Errorf("the port's network is %+v", bound)
 	}
-	if bound.Server != clienttest.ServerID || bound.Host != "cn1" || bound.Slot != "new" || bound.Allocation.Old != provider {
+	if bound.Server != clienttest.ServerID || bound.Host != "cn1" || bound.Slot != "new" ||
+		bound.Allocation.Old != provider {
 		t.Errorf("the port is %+v", bound)
 	}
 	_, err = n.BindPort(t.Context(), read, compute.Binding{Server: clienttest.ServerID, Host: "cn2"})
@@ -147,10 +160,13 @@ func TestPortsAreBound(t *testing.T) {
 			wrote = append(wrote, s.Body)
 		}
 	}
-	wrote = slices.DeleteFunc(wrote, func(body string) bool { return strings.Contains(body, `"cn2"`) }) // which was refused
+	// The binding to cn2 was refused.
+	wrote = slices.DeleteFunc(wrote, func(body string) bool { return strings.Contains(body, `"cn2"`) })
 	want := []string{
-		fmt.Sprintf(`{"port":{"binding:host_id":"cn1","binding:profile":{"allocation":%q,"pci_slot":"new","pci_vendor_info":"8086:154c",`+
-			`"physical_network":"physnet0","theirs":1},"device_id":%q,"device_owner":"compute:nova"}}`, clienttest.DeviceID, clienttest.ServerID),
+		fmt.Sprintf(`{"port":{"binding:host_id":"cn1","binding:profile":{"allocation":%q,"pci_slot":"new",`+
+			`"pci_vendor_info":"8086:154c",`+
+			`"physical_network":"physnet0","theirs":1},"device_id":%q,"device_owner":"compute:nova"}}`, clienttest.DeviceID,
+			clienttest.ServerID),
 		`{"port":{"binding:host_id":null,"binding:profile":{"theirs":1},"device_id":"","device_owner":""}}`,
 	}
 	if diff := cmp.Diff(want, wrote); diff != "" {
@@ -164,7 +180,9 @@ func TestUnbindingIsConditional(t *testing.T) {
 	p, n := neutron(t, "null")
 	read, err := n.Port(t.Context(), clienttest.OtherID)
 	clienttest.Must(t, "Port", err)
-	bound, err := n.BindPort(t.Context(), read, compute.Binding{Server: clienttest.ServerID, Owner: "compute:nova", Host: "cn1"})
+	bound, err := n.BindPort(t.Context(), read, compute.Binding{
+		Server: clienttest.ServerID, Owner: "compute:nova", Host: "cn1",
+	})
 	clienttest.Must(t, "BindPort", err)
 	var puts, answer atomic.Int32
 	answer.Store(http.StatusServiceUnavailable)
@@ -208,12 +226,15 @@ func TestPortsThatAreNotThere(t *testing.T) {
 	defer elsewhere.Close()
 	_, err = elsewhere.Port(t.Context(), clienttest.OtherID)
 	clienttest.WantKind(t, "Port of a service at another address", err, fault.Unavailable)
-	clienttest.WantKind(t, "DeletePort of a service at another address", elsewhere.DeletePort(t.Context(), clienttest.OtherID), fault.Unavailable)
+	clienttest.WantKind(t, "DeletePort of a service at another address",
+		elsewhere.DeletePort(t.Context(), clienttest.OtherID), fault.Unavailable)
 }
 
 // Neutron has no request to settle, and nothing that would have to be.
 func TestNothingIsToSettleInNeutron(t *testing.T) {
-	for status, fails := range map[int]bool{http.StatusNotFound: false, http.StatusConflict: true, http.StatusServiceUnavailable: true} {
+	for status, fails := range map[int]bool{
+		http.StatusNotFound: false, http.StatusConflict: true, http.StatusServiceUnavailable: true,
+	} {
 		p, n := neutron(t, "null")
 		p.Intercept(func(w http.ResponseWriter, _ *http.Request) bool {
 			w.WriteHeader(status)

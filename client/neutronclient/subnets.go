@@ -78,7 +78,8 @@ func (n *Client) learnPrefixes(ctx context.Context, ports []wirePort) error {
 	}
 	query := url.Values{"id": ids, "fields": {"id", "cidr"}}
 	var answer wireSubnets
-	if err := n.service.Call(ctx, client.Request{Method: http.MethodGet, Path: "/v2.0/subnets?" + query.Encode()}, &answer); err != nil {
+	err := n.service.Call(ctx, client.Request{Method: http.MethodGet, Path: "/v2.0/subnets?" + query.Encode()}, &answer)
+	if err != nil {
 		return client.UnknownPath(err)
 	}
 	n.prefixes.note(*answer.Subnets)
@@ -93,7 +94,8 @@ func (n *Client) Segments(ctx context.Context, p compute.Port) (all []compute.ID
 		query.Set("id", string(p.Addresses[0].Subnet))
 	}
 	var answer wireSubnets
-	if err := n.service.Call(ctx, client.Request{Method: http.MethodGet, Path: "/v2.0/subnets?" + query.Encode()}, &answer); err != nil {
+	err = n.service.Call(ctx, client.Request{Method: http.MethodGet, Path: "/v2.0/subnets?" + query.Encode()}, &answer)
+	if err != nil {
 		return nil, client.UnknownPath(err)
 	}
 	for _, s := range *answer.Subnets {
