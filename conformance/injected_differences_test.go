@@ -69,7 +69,9 @@ func plants() []plant {
 		}},
 		{name: "ATraitIsMissing", found: "/traits", spoil: replace(`"CUSTOM_RED", `, "")},
 		{name: "AHeaderIsMissing", found: "header cache-control", spoil: replace("Cache-Control: no-cache\r\n", "")},
-		{name: "AnotherCode", found: "error /code", spoil: replace("placement.concurrent_update", "placement.undefined_code")},
+		{
+			name: "AnotherCode", found: "error /code", spoil: replace("placement.concurrent_update", "placement.undefined_code"),
+		},
 		{name: "OtherWords", found: "detail", spoil: replace("does not match any of the regexes", "matches no regex")},
 		{name: "AnotherStatus", found: "status", spoil: replace("HTTP/1.1 201 Created", "HTTP/1.1 200 OK")},
 		{name: "ANumberBecomesText", found: "/generation", spoil: func(answer []byte) []byte {
