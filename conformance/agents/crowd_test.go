@@ -36,8 +36,12 @@ func newCrowd(t testing.TB, hosts int, kind server.DatabaseKind) *crowd {
 	metrics := func(address string) map[string]map[string]string {
 		return map[string]map[string]string{"berth": {"metrics_listen": address}}
 	}
-	c.places = server.StartBerth(t, server.Options{Config: metrics(c.placesAt), Database: server.NewDatabase(t, kind).Berth})
-	c.networks = server.StartNetwork(t, c.places.URL(), server.Options{Config: metrics(c.networkA), Database: server.NewDatabase(t, kind).Berth})
+	c.places = server.StartBerth(t, server.Options{
+		Config: metrics(c.placesAt), Database: server.NewDatabase(t, kind).Berth,
+	})
+	c.networks = server.StartNetwork(t, c.places.URL(), server.Options{
+		Config: metrics(c.networkA), Database: server.NewDatabase(t, kind).Berth,
+	})
 	c.connect()
 	return c
 }
@@ -158,7 +162,8 @@ func (c *crowd) complete(deviceGeneration string, bridges ...string) {
 			Generation json.Number
 		} `json:"resource_providers"`
 	}
-	if err := json.Unmarshal([]byte(c.request(c.places.URL(), http.MethodGet, "/resource_providers", "")), &all); err != nil {
+	err := json.Unmarshal([]byte(c.request(c.places.URL(), http.MethodGet, "/resource_providers", "")), &all)
+	if err != nil {
 		c.Fatal(err)
 	}
 	names := map[string]string{}
@@ -192,7 +197,8 @@ func (c *crowd) complete(deviceGeneration string, bridges ...string) {
 	slices.Sort(got)
 	slices.Sort(want)
 	if !slices.Equal(got, want) {
-		c.Errorf("placement has %d providers, want %d; the first that differs is %q, want %q", len(got), len(want), firstDifferent(got, want), firstDifferent(want, got))
+		c.Errorf("placement has %d providers, want %d; the first that differs is %q, want %q", len(got), len(want),
+			firstDifferent(got, want), firstDifferent(want, got))
 	}
 }
 
@@ -208,8 +214,9 @@ func firstDifferent(list, from []string) string {
 // that have its trait, a VNIC type and free capacity.
 func (c *crowd) promising(network string) int {
 	c.Helper()
-	text := c.request(c.places.URL(), http.MethodGet, "/resource_providers?required=CUSTOM_VNIC_TYPE_NORMAL,CUSTOM_PHYSNET_"+network+
-		"&resources=NET_BW_EGR_KILOBIT_PER_SEC:10000000,NET_BW_IGR_KILOBIT_PER_SEC:10000000", "")
+	text := c.request(c.places.URL(), http.MethodGet,
+		"/resource_providers?required=CUSTOM_VNIC_TYPE_NORMAL,CUSTOM_PHYSNET_"+network+
+			"&resources=NET_BW_EGR_KILOBIT_PER_SEC:10000000,NET_BW_IGR_KILOBIT_PER_SEC:10000000", "")
 	return strings.Count(text, `"uuid"`)
 }
 

@@ -39,7 +39,8 @@ func testRush(t *testing.T, c *crowd) {
 	c.awaits(2 * time.Minute)
 	took, cost := time.Since(begin), c.requests().less(before)
 	t.Logf("%d agents: reported in %.1f s, complete after %.1f s, %d requests to placement (%d that write); "+
-		"the network service has %d MB, %d before; placement %d MB", c.hosts, reported.Seconds(), took.Seconds(), cost.all, cost.writes,
+		"the network service has %d MB, %d before; placement %d MB", c.hosts, reported.Seconds(), took.Seconds(), cost.all,
+		cost.writes,
 		c.memory(c.networkA), idle, c.memory(c.placesAt))
 	c.complete("2", "br-a", "br-b")
 	for _, network := range []string{"PHYSNET0", "PHYSNET1"} {
@@ -56,7 +57,8 @@ func testRush(t *testing.T, c *crowd) {
 		before := c.requests()
 		do()
 		if cost := c.requests().less(before); cost.all > most.all || cost.writes > most.writes {
-			t.Errorf("%s costs placement %d requests, %d of which write; want %d and %d", what, cost.all, cost.writes, most.all, most.writes)
+			t.Errorf("%s costs placement %d requests, %d of which write; want %d and %d", what, cost.all, cost.writes, most.all,
+				most.writes)
 		}
 	}
 	costs("a heartbeat of each agent", tally{}, func() { c.report(false) })
