@@ -110,7 +110,9 @@ func (g *gopher) create() {
 	} {
 		p, err := resourceproviders.Create(g.ctx, g.c, o).Extract()
 		g.ok("create "+o.Name, err)
-		g.same("created", o, resourceproviders.CreateOpts{Name: p.Name, UUID: p.UUID, ParentProviderUUID: p.ParentProviderUUID})
+		g.same("created", o, resourceproviders.CreateOpts{
+			Name: p.Name, UUID: p.UUID, ParentProviderUUID: p.ParentProviderUUID,
+		})
 	}
 	again := resourceproviders.CreateOpts{Name: "provider " + gHost}
 	_, err := resourceproviders.Create(g.ctx, g.c, again).Extract()
@@ -229,7 +231,8 @@ func (g *gopher) aggregates() {
 	g.ok("get aggregates", err)
 	g.same("aggregates", opts.Aggregates, slices.Sorted(slices.Values(got.Aggregates)))
 	if !g.before("1.3") {
-		g.same("members", []string{gHost}, g.list("by aggregate", resourceproviders.ListOpts{MemberOf: "in:" + rest.UUID("6a", 2)}))
+		g.same("members", []string{gHost},
+			g.list("by aggregate", resourceproviders.ListOpts{MemberOf: "in:" + rest.UUID("6a", 2)}))
 	}
 }
 
@@ -328,7 +331,8 @@ func (g *gopher) usages() {
 	g.same("usages", want, used.Usages)
 	allocated, err := resourceproviders.GetAllocations(g.ctx, g.c, gHost).Extract()
 	g.ok("get the provider's allocations", err)
-	g.same("the provider's allocations", map[string]resourceproviders.Allocation{gFirst: {Resources: want}}, allocated.Allocations)
+	g.same("the provider's allocations", map[string]resourceproviders.Allocation{gFirst: {Resources: want}},
+		allocated.Allocations)
 	if g.before("1.9") {
 		return
 	}
@@ -355,7 +359,9 @@ func (g *gopher) candidates() {
 	if g.before("1.25") {
 		return
 	}
-	g.offers("with a trait", allocationcandidates.ListOpts{Resources: "VCPU:2", Required: []string{"CUSTOM_GOPHER"}}, gHost)
+	g.offers("with a trait", allocationcandidates.ListOpts{
+		Resources: "VCPU:2", Required: []string{"CUSTOM_GOPHER"},
+	}, gHost)
 	g.offers("in a group", allocationcandidates.ListOpts{
 		ResourceGroups: map[string]allocationcandidates.ResourceGroup{
 			"1": {Resources: "VCPU:2", Required: []string{"!CUSTOM_GOPHER"}},

@@ -93,7 +93,12 @@ func newUser(t *testing.T, dir, cloud string) *user {
 	for _, one := range []struct {
 		to   **gophercloud.ServiceClient
 		make func(*gophercloud.ProviderClient, gophercloud.EndpointOpts) (*gophercloud.ServiceClient, error)
-	}{{&u.c, catalogue.NewComputeV2}, {&u.network, catalogue.NewNetworkV2}, {&u.placement, catalogue.NewPlacementV1}, {&u.image, catalogue.NewImageV2}} {
+	}{
+		{&u.c, catalogue.NewComputeV2},
+		{&u.network, catalogue.NewNetworkV2},
+		{&u.placement, catalogue.NewPlacementV1},
+		{&u.image, catalogue.NewImageV2},
+	} {
 		if *one.to, err = one.make(p, gophercloud.EndpointOpts{}); err != nil {
 			t.Fatal(err)
 		}
@@ -146,7 +151,8 @@ func (u *user) flavors() string {
 	disk := 1
 	made, err := flavors.Create(u.ctx, u.c, flavors.CreateOpts{Name: "gopher", RAM: 128, VCPUs: 1, Disk: &disk}).Extract()
 	u.ok("create a flavor", err)
-	specs, err := flavors.CreateExtraSpecs(u.ctx, u.c, made.ID, flavors.ExtraSpecsOpts{"trait:HW_CPU_X86_VMX": "required"}).Extract()
+	specs, err := flavors.CreateExtraSpecs(u.ctx, u.c, made.ID,
+		flavors.ExtraSpecsOpts{"trait:HW_CPU_X86_VMX": "required"}).Extract()
 	u.ok("give it extra specs", err)
 	u.same("extra specs", map[string]string{"trait:HW_CPU_X86_VMX": "required"}, specs)
 	_, err = flavors.CreateExtraSpecs(u.ctx, u.c, made.ID, flavors.ExtraSpecsOpts{"trait/HW": "required"}).Extract()
@@ -196,7 +202,8 @@ func (u *user) cloud() {
 		names = append(names, z.ZoneName)
 	}
 	u.same("zones", []string{"east"}, names)
-	_, err = aggregates.SetMetadata(u.ctx, u.c, a.ID, aggregates.SetMetadataOpts{Metadata: map[string]any{"color": "red"}}).Extract()
+	_, err = aggregates.SetMetadata(u.ctx, u.c, a.ID,
+		aggregates.SetMetadataOpts{Metadata: map[string]any{"color": "red"}}).Extract()
 	u.ok("set metadata", err)
 	got, err := aggregates.Get(u.ctx, u.c, a.ID).Extract()
 	u.ok("get the aggregate", err)
@@ -225,9 +232,11 @@ func (u *user) keypairs() {
 	got, err := keypairs.Get(u.ctx, u.c, "key", nil).Extract()
 	u.ok("get the keypair", err)
 	u.same("public key", made.PublicKey, got.PublicKey)
-	_, err = keypairs.Create(u.ctx, u.c, keypairs.CreateOpts{Name: "key", Type: "ssh", PublicKey: made.PublicKey}).Extract()
+	_, err = keypairs.Create(u.ctx, u.c, keypairs.CreateOpts{Name: "key", Type: "ssh", PublicKey: made.PublicKey}).
+		Extract()
 	u.refused("import it again", err, 409)
-	imported, err := keypairs.Create(u.ctx, u.c, keypairs.CreateOpts{Name: "me@host.1", Type: "ssh", PublicKey: made.PublicKey}).Extract()
+	imported, err := keypairs.Create(u.ctx, u.c,
+		keypairs.CreateOpts{Name: "me@host.1", Type: "ssh", PublicKey: made.PublicKey}).Extract()
 	u.ok("import it under another name", err)
 	u.same("fingerprint", made.Fingerprint, imported.Fingerprint)
 }
@@ -273,7 +282,8 @@ func (u *user) makeNetwork() string {
 		Segments:          []provider.Segment{{NetworkType: "vlan", PhysicalNetwork: "physnet0", SegmentationID: 100}},
 	}).Extract()
 	u.ok("create a network", err)
-	_, err = subnets.Create(u.ctx, u.network, subnets.CreateOpts{NetworkID: n.ID, IPVersion: gophercloud.IPv4, CIDR: "10.0.0.0/24"}).Extract()
+	_, err = subnets.Create(u.ctx, u.network,
+		subnets.CreateOpts{NetworkID: n.ID, IPVersion: gophercloud.IPv4, CIDR: "10.0.0.0/24"}).Extract()
 	u.ok("create a subnet", err)
 	return n.ID
 }
@@ -283,7 +293,8 @@ func (u *user) makePolicy(kbps int) string {
 	p, err := policies.Create(u.ctx, u.network, policies.CreateOpts{Name: "guaranteed"}).Extract()
 	u.ok("create a policy", err)
 	for _, direction := range []string{"egress", "ingress"} {
-		_, err := rules.CreateMinimumBandwidthRule(u.ctx, u.network, p.ID, rules.CreateMinimumBandwidthRuleOpts{MinKBps: kbps, Direction: direction}).ExtractMinimumBandwidthRule()
+		_, err := rules.CreateMinimumBandwidthRule(u.ctx, u.network, p.ID,
+			rules.CreateMinimumBandwidthRuleOpts{MinKBps: kbps, Direction: direction}).ExtractMinimumBandwidthRule()
 		u.ok("create a rule", err)
 	}
 	return p.ID
@@ -291,7 +302,8 @@ func (u *user) makePolicy(kbps int) string {
 
 func (u *user) makePort(network, policy string) string {
 	u.t.Helper()
-	p, err := ports.Create(u.ctx, u.network, policies.PortCreateOptsExt{CreateOptsBuilder: ports.CreateOpts{NetworkID: network}, QoSPolicyID: policy}).Extract()
+	p, err := ports.Create(u.ctx, u.network,
+		policies.PortCreateOptsExt{CreateOptsBuilder: ports.CreateOpts{NetworkID: network}, QoSPolicyID: policy}).Extract()
 	u.ok("create a port", err)
 	return p.ID
 }
@@ -302,7 +314,10 @@ func wish(flavor, image string, all []string) servers.CreateOpts {
 	for i, p := range all {
 		nets[i].Port = p
 	}
-	opts := servers.CreateOpts{Name: "vm", FlavorRef: flavor, ImageRef: image, Networks: nets, Metadata: map[string]string{"a": "b"}, Tags: []string{"blue"}}
+	opts := servers.CreateOpts{
+		Name: "vm", FlavorRef: flavor, ImageRef: image, Networks: nets, Metadata: map[string]string{"a": "b"},
+		Tags: []string{"blue"},
+	}
 	if len(all) == 0 {
 		opts.Networks = "none"
 	}
@@ -530,7 +545,8 @@ func (u *user) actions(id string) {
 		}
 	}
 	u.same("actions", map[string]int{
-		"create": 1, "stop": 1, "start": 1, "reboot": 1, "pause": 1, "unpause": 1, "suspend": 1, "resume": 1, "lock": 1, "unlock": 1, "attach_interface": 1, "detach_interface": 1,
+		"create": 1, "stop": 1, "start": 1, "reboot": 1, "pause": 1, "unpause": 1, "suspend": 1, "resume": 1, "lock": 1,
+		"unlock": 1, "attach_interface": 1, "detach_interface": 1,
 	}, done)
 }
 
@@ -550,7 +566,9 @@ func (u *user) deletes(admin *user, id, group string, all []string) {
 	}
 	u.ok("delete the group", servergroups.Delete(u.ctx, u.c, group).ExtractErr())
 	u.ok("delete the keypair", keypairs.Delete(u.ctx, u.c, "key", nil).ExtractErr())
-	for _, class := range []string{"VCPU", "MEMORY_MB", "DISK_GB", "NET_BW_EGR_KILOBIT_PER_SEC", "NET_BW_IGR_KILOBIT_PER_SEC"} {
+	for _, class := range []string{
+		"VCPU", "MEMORY_MB", "DISK_GB", "NET_BW_EGR_KILOBIT_PER_SEC", "NET_BW_IGR_KILOBIT_PER_SEC",
+	} {
 		u.same("the use of "+class, 0, admin.used(class))
 	}
 }

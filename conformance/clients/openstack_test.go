@@ -30,8 +30,8 @@ const (
 	pluginFiles = "/usr/lib/python3/dist-packages/osc_placement-*.egg-info/entry_points.txt"
 )
 
-// TestOpenStack runs the scripts, each on an empty service. A rotation has half of them on Berth, and a third on
-// upstream's, which prints what it printed when they were recorded.
+// TestOpenStack runs the scripts, each on an empty service. A rotation has half of them on Berth,
+// and a third on upstream's, which prints what it printed when they were recorded.
 func TestOpenStack(t *testing.T) {
 	requireOpenStack(t)
 	rest.Each(t, func(t *testing.T, url string) {
@@ -157,7 +157,8 @@ func runSection(t *testing.T, url, token string, sec *section) []string {
 	}
 	parts := strings.Split(out.String(), mark+"\n")
 	if len(parts) != len(sec.steps)+1 {
-		t.Fatalf("openstack at %s printed %d parts for %d commands\n%s", sec.version, len(parts)-1, len(sec.steps), out.String())
+		t.Fatalf("openstack at %s printed %d parts for %d commands\n%s", sec.version, len(parts)-1, len(sec.steps),
+			out.String())
 	}
 	return parts[:len(sec.steps)]
 }

@@ -89,7 +89,8 @@ func replay(t *testing.T, p *place, want int) {
 		t.Fatal(err)
 	}
 	if got.Status != want {
-		t.Errorf("%s: %s %s at %q = %d, want %d\n%s", p.row.client, p.row.method, path, p.row.version, got.Status, want, got.Body)
+		t.Errorf("%s: %s %s at %q = %d, want %d\n%s", p.row.client, p.row.method, path, p.row.version, got.Status, want,
+			got.Body)
 	}
 }
 
