@@ -1,5 +1,5 @@
-// Package openstack runs Debian's openstack client for the black-box tests: one process for many commands, because
-// the client takes seconds to start.
+// Package openstack runs Debian's openstack client for the black-box tests: one process for many
+// commands, because the client takes seconds to start.
 package openstack
 
 import (
