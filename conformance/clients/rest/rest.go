@@ -1,6 +1,6 @@
-// Package rest is an HTTP client of Placement's API, and those of its peer services, for the black-box
-// tests: one method, one path, one answer. It does not interpret answers and is not a client
-// library; the real clients have tests of their own.
+// Package rest is an HTTP client of Placement's API, and those of its peer services, for the
+// black-box tests: one method, one path, one answer. It does not interpret answers and is not a
+// client library; the real clients have tests of their own.
 package rest
 
 import (
