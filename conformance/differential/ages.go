@@ -13,13 +13,15 @@ func Ages() []Excuse {
 	return []Excuse{
 		{
 			Name: "schemas printed with sorted keys",
-			Reason: "Debian 12 has jsonschema 4.10, which sorts the keys of the schema and the value it prints below a message; " +
+			Reason: "Debian 12 has jsonschema 4.10, which sorts the keys of the schema and the value it prints below a " +
+				"message; " +
 				"since 4.18 they keep their order.",
 			Match: func(x *Exchange) bool { return sameAfter(x, sortDump) },
 		},
 		{
 			Name: "empty things are too short",
-			Reason: "jsonschema 4.10 says that an empty object does not have enough properties and that an empty list or string is " +
+			Reason: "jsonschema 4.10 says that an empty object does not have enough properties and that an empty list or " +
+				"string is " +
 				"too short; since 4.21 all of them should be non-empty.",
 			Match: func(x *Exchange) bool {
 				return sameAfter(x, func(s string) string { return sortDump(nonEmpty(s)) })
@@ -32,14 +34,16 @@ func Ages() []Excuse {
 		},
 		{
 			Name: "over capacity is refused though it does not get worse",
-			Reason: "Since release 10, allocations on a provider that is over capacity already are accepted if its usage does not " +
+			Reason: "Since release 10, allocations on a provider that is over capacity already are accepted if its usage does " +
+				"not " +
 				"grow; 8.0.0 refuses them.",
 			Diverges: true,
 			Match:    overCapacity,
 		},
 		{
 			Name: "another amount is refused first",
-			Reason: "The same: where several amounts are refused, the current release passes over those of providers that do not get " +
+			Reason: "The same: where several amounts are refused, the current release passes over those of providers that do " +
+				"not get " +
 				"worse and names the next one.",
 			Match: func(x *Exchange) bool {
 				return x.only("detail") && x.A.Status == http.StatusConflict && short(x.A) != "" && refusedLater(x)
@@ -47,13 +51,15 @@ func Ages() []Excuse {
 		},
 		{
 			Name: "the first of several mistakes",
-			Reason: "Of mistakes at the same depth, jsonschema 4.10 reports the first it comes to; since 4.21 it reports the one whose " +
+			Reason: "Of mistakes at the same depth, jsonschema 4.10 reports the first it comes to; " +
+				"since 4.21 it reports the one whose " +
 				"place sorts last.",
 			Match: laterPlace,
 		},
 		{
 			Name: "a token of system scope gets the reason",
-			Reason: "8.0.0 is made to refuse system scope by rules; the current release refuses it by scope type, and its message " +
+			Reason: "8.0.0 is made to refuse system scope by rules; the current release refuses it by scope type, " +
+				"and its message " +
 				"is the bare name of the operation.",
 			Match: func(x *Exchange) bool {
 				return x.only("detail", "text") && x.A.Status == http.StatusForbidden && x.Request.has("OpenStack-System-Scope") &&
@@ -62,7 +68,8 @@ func Ages() []Excuse {
 		},
 		{
 			Name: "other forms of uuids in queries",
-			Reason: "8.0.0 replaces jsonschema's check of uuids by a lenient one for bodies and queries; the current release does so " +
+			Reason: "8.0.0 replaces jsonschema's check of uuids by a lenient one for bodies and queries; " +
+				"the current release does so " +
 				"for bodies only, so that the uuid and in_tree of a listing have to be dashed and bare.",
 			Match: func(x *Exchange) bool {
 				return x.Request.path() == "/resource_providers" && x.A.Status <= http.StatusBadRequest &&
@@ -71,10 +78,12 @@ func Ages() []Excuse {
 		},
 		{
 			Name: "trailing commas",
-			Reason: "Since Python 3.13, JSON with a comma before a closing bracket is refused in words of its own, at the place of the " +
+			Reason: "Since Python 3.13, JSON with a comma before a closing bracket is refused in words of its own, " +
+				"at the place of the " +
 				"comma; Debian 12 has 3.11.",
 			Match: func(x *Exchange) bool {
-				return x.only("detail", "text") && strings.Contains(x.B.detail(), "Malformed JSON: Illegal trailing comma before end of ") &&
+				return x.only("detail", "text") &&
+					strings.Contains(x.B.detail(), "Malformed JSON: Illegal trailing comma before end of ") &&
 					strings.Contains(x.A.detail(), "Malformed JSON: Expecting ")
 			},
 		},
@@ -101,7 +110,8 @@ func sortDump(s string) string {
 	return head + dumpStart + strings.Join(words, " ")
 }
 
-var oldEmpty = regexp.MustCompile(`(?:(\{\}) does not have enough properties|(\[\]|''|&#x27;&#x27;) is too short)(\s|$)`)
+var oldEmpty = regexp.MustCompile(`(?:(\{\}) does not have enough properties|(\[\]|''|&#x27;&#x27;) is too ` +
+	`short)(\s|$)`)
 
 func nonEmpty(s string) string {
 	return oldEmpty.ReplaceAllString(s, "${1}${2} should be non-empty${3}")
@@ -150,7 +160,8 @@ func short(a Answer) string {
 	return ""
 }
 
-var tooMuch = regexp.MustCompile(`for '([^']*)' on resource provider '([^']*)'\. The requested amount would (?:exceed the capacity|violate inventory constraints)\.`)
+var tooMuch = regexp.MustCompile(`for '([^']*)' on resource provider '([^']*)'\. ` +
+	`The requested amount would (?:exceed the capacity|violate inventory constraints)\.`)
 
 // refusedLater reports whether the amount that B refuses is behind the one that A refuses.
 func refusedLater(x *Exchange) bool {
@@ -165,11 +176,13 @@ func refusedLater(x *Exchange) bool {
 	return strings.LastIndex(body, a[2]) < strings.LastIndex(body, b[2])
 }
 
-var looseUUID = regexp.MustCompile(`Invalid query string parameters: '(urn:|uuid:|\{)*[0-9a-fA-F]{32}\}?' is not a 'uuid'`)
+var looseUUID = regexp.MustCompile(
+	`Invalid query string parameters: '(urn:|uuid:|\{)*[0-9a-fA-F]{32}\}?' is not a 'uuid'`)
 
 var refused = regexp.MustCompile(`Policy does not allow (\S+) to be performed\.`)
 
-var place = regexp.MustCompile(`(JSON does not validate|Invalid query string parameters): .*  On instance((?:\[[^\]]*\])*):`)
+var place = regexp.MustCompile(`(JSON does not validate|Invalid query string parameters): ` +
+	`.*  On instance((?:\[[^\]]*\])*):`)
 
 // cause finds a message about one of several schemas.
 var cause = regexp.MustCompile(` in schema\[\d+\]`)

@@ -12,7 +12,8 @@ import (
 // candidates without a policy, less those that are not isolated.
 func piledUp(x *Exchange) bool {
 	values, err := url.ParseQuery(x.Request.query())
-	if err != nil || x.Request.path() != "/allocation_candidates" || values.Get("group_policy") == "none" || !sharedClass(values) {
+	if err != nil || x.Request.path() != "/allocation_candidates" || values.Get("group_policy") == "none" ||
+		!sharedClass(values) {
 		return false
 	}
 	if x.A.Status != http.StatusOK || x.B.Status != http.StatusOK {

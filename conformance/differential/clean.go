@@ -33,7 +33,8 @@ func (s *Side) clean() error {
 func (s *Side) cleanProvider(uuid string) error {
 	a := s.admin(http.MethodGet, "/resource_providers/"+uuid+"/allocations")
 	for consumer := range asMap(at(a.JSON, "allocations")) {
-		if d := s.admin(http.MethodDelete, "/allocations/"+consumer); d.Status != http.StatusNoContent && d.Status != http.StatusNotFound {
+		if d := s.admin(http.MethodDelete, "/allocations/"+consumer); d.Status != http.StatusNoContent &&
+			d.Status != http.StatusNotFound {
 			return fmt.Errorf("%s: removing allocations of %s: %v", s.name, consumer, d)
 		}
 	}

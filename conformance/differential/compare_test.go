@@ -44,7 +44,8 @@ func TestCompareBodies(t *testing.T) {
 		{"TraitOrderMeansNothing", `{"traits": ["A", "B"]}`, `{"traits": ["B", "A"]}`, nil},
 		{"ButTraitsCount", `{"traits": ["A", "A"]}`, `{"traits": ["A"]}`, []string{"body /traits"}},
 		{
-			"LinkOrderIsFixed", `{"links": [{"rel": "self"}, {"rel": "usages"}]}`, `{"links": [{"rel": "usages"}, {"rel": "self"}]}`,
+			"LinkOrderIsFixed", `{"links": [{"rel": "self"}, {"rel": "usages"}]}`,
+			`{"links": [{"rel": "usages"}, {"rel": "self"}]}`,
 			[]string{"body /links/0/rel", "body /links/1/rel"},
 		},
 		{
@@ -52,7 +53,8 @@ func TestCompareBodies(t *testing.T) {
 			`{"allocation_requests": [{"allocations": {"y": 1}}, {"allocations": {"x": 1}}]}`, nil,
 		},
 		{
-			"ACandidateTwiceIsNotOnce", `{"allocation_requests": [{"a": 1}, {"a": 1}]}`, `{"allocation_requests": [{"a": 1}, {"a": 2}]}`,
+			"ACandidateTwiceIsNotOnce", `{"allocation_requests": [{"a": 1}, {"a": 1}]}`,
+			`{"allocation_requests": [{"a": 1}, {"a": 2}]}`,
 			[]string{"body /allocation_requests/1/a"},
 		},
 		{"MappingOrderMeansNothing", `{"mappings": {"": ["x", "y"]}}`, `{"mappings": {"": ["y", "x"]}}`, nil},
@@ -76,7 +78,10 @@ func TestCompareBodies(t *testing.T) {
 			"SetsInDetailsHaveNoOrder", `{"errors": [{"detail": "No such trait(s): A, B."}]}`,
 			`{"errors": [{"detail": "No such trait(s): B, A."}]}`, nil,
 		},
-		{"DriversSpeakFreely", `{"errors": [{"detail": "Update conflict: UNIQUE"}]}`, `{"errors": [{"detail": "Update conflict: 1062"}]}`, nil},
+		{
+			"DriversSpeakFreely", `{"errors": [{"detail": "Update conflict: UNIQUE"}]}`,
+			`{"errors": [{"detail": "Update conflict: 1062"}]}`, nil,
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := get("/x")
@@ -106,14 +111,19 @@ func TestCompareHeaders(t *testing.T) {
 		name, header, a, b string
 		want               []string
 	}{
-		{"ContentTypeIsExact", "Content-Type", "application/json", "application/json; charset=utf-8", []string{"header content-type"}},
+		{
+			"ContentTypeIsExact", "Content-Type", "application/json", "application/json; charset=utf-8",
+			[]string{"header content-type"},
+		},
 		{"TimesDiffer", "Last-Modified", then, now, nil},
 		{"ATimeMayNotBeMissing", "Last-Modified", then, "", []string{"header last-modified"}},
 		{"ATimeHasAForm", "Last-Modified", then, "2026-11-21", []string{"header last-modified"}},
 		{"AllowHasNoOrder", "Allow", "GET, PUT", "PUT, GET", nil},
 		{"AllowIsComplete", "Allow", "GET, PUT", "GET", []string{"header allow"}},
 		{"VaryHasNoCase", "Vary", "OpenStack-API-Version", "openstack-api-version", nil},
-		{"VersionsCount", "OpenStack-API-Version", "placement 1.1", "placement 1.2", []string{"header openstack-api-version"}},
+		{
+			"VersionsCount", "OpenStack-API-Version", "placement 1.1", "placement 1.2", []string{"header openstack-api-version"},
+		},
 		{"OthersAreFree", "Server", "a", "b", nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

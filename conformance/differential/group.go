@@ -16,7 +16,8 @@ func (f *Failure) Group() string {
 	}
 	gist := blur(d.A) + " | " + blur(d.B)
 	if d.Field == "status" {
-		gist = fmt.Sprintf("%d %s | %d %s", f.Step.A.Status, blur(f.Step.A.detail()), f.Step.B.Status, blur(f.Step.B.detail()))
+		gist = fmt.Sprintf("%d %s | %d %s", f.Step.A.Status, blur(f.Step.A.detail()), f.Step.B.Status,
+			blur(f.Step.B.detail()))
 	}
 	return strings.Join([]string{where, blurField(d.Field), gist}, " ")
 }

@@ -44,7 +44,8 @@ func (g *Generator) spoilVersion(d *draft) {
 	value := pick(g, []string{
 		"placement latest", "placement 1.40", "placement 0.9", "placement 2.0", "placement pony.horse", "placement 1",
 		"placement 1.1.1", "placement", "compute 2.1", "1.39", "placement 1.39, compute 2.1", "compute 2.1, placement 1.20",
-		"placement 1.20, placement 1.30", "PLACEMENT 1.20", "placement  1.20", "placement 1.020", "placement -1.1", "placement 1.",
+		"placement 1.20, placement 1.30", "PLACEMENT 1.20", "placement  1.20", "placement 1.020", "placement -1.1",
+		"placement 1.",
 		"placement LATEST", "placement 1.99999999999999999999", "placement/1.20", "",
 	})
 	d.set("OpenStack-API-Version", value, g.chance(0.15))
@@ -101,7 +102,8 @@ func (g *Generator) spoilPath(d *draft) {
 	case 4:
 		seg[i] = pick(g, []string{"random_sauce", "%C3%A4", "%FF", "", "%2F", "a%20b", "0", "%00", "*", "{uuid}", g.uuid()})
 	case 5:
-		d.path = pick(g, []string{"/", "//", "/nothing", "/placement", "/resource_provider", "/resource_providers.json", "/v1/traits"})
+		d.path = pick(g,
+			[]string{"/", "//", "/nothing", "/placement", "/resource_provider", "/resource_providers.json", "/v1/traits"})
 		return
 	case 6:
 		d.path = "/" + strings.Join(seg, "/")
@@ -119,7 +121,8 @@ func (g *Generator) spoilPath(d *draft) {
 // oddString picks one of what people type, and what they should not.
 func (g *Generator) oddString() string {
 	return pick(g, []string{
-		"", " ", "x", "ä", "日本", "\U0001F6A2", "'", "\"", "'\"", "\\", "a\nb", "\t", "\x7f", "\u00a0", "\u200b", "\u2028", "<b>x</b>",
+		"", " ", "x", "ä", "日本", "\U0001F6A2", "'", "\"", "'\"", "\\", "a\nb", "\t", "\x7f", "\u00a0", "\u200b", "\u2028",
+		"<b>x</b>",
 		"&", "%", "{}", "None", "null", "true", "0", "-1", "1.5", "VCPU", "CUSTOM_RED", "rp-1", "\x00", "\u0130", "e\u0301",
 		strings.Repeat("x", 201), strings.Repeat("ä", 256), g.uuid(), undashed(g.uuid()), strings.ToUpper(g.uuid()),
 		"{" + g.uuid() + "}", "urn:uuid:" + g.uuid(), g.uuid()[:35] + "g", strings.Repeat("0", 36), strings.Repeat("-", 36),
@@ -132,7 +135,8 @@ func (g *Generator) oddValue() any {
 		return g.oddString()
 	}
 	return pick(g, []any{
-		nil, true, false, 0, 1, -1, 7, 2147483647, 2147483648, raw("1.0"), raw("1.5"), raw("-0.0"), raw("1e3"), raw("1e300"), raw("1E400"),
+		nil, true, false, 0, 1, -1, 7, 2147483647, 2147483648, raw("1.0"), raw("1.5"), raw("-0.0"), raw("1e3"), raw("1e300"),
+		raw("1E400"),
 		raw("9223372036854775808"), raw("123456789012345678901234567890"), raw("NaN"), raw("Infinity"), raw("-Infinity"),
 		raw("0.1"), raw("1e-7"), raw("1e16"), raw("123456.789e3"),
 		list{},

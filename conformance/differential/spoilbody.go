@@ -96,7 +96,9 @@ func (g *Generator) spoiledObject(o object) object {
 	}
 	switch {
 	case len(out) == 0 || g.chance(0.3):
-		name := pick(g, []string{"extra", "x", "uuid", "name", "generation", "resource_class", "mappings", "consumer_type", "ä", g.oddString()})
+		name := pick(g, []string{
+			"extra", "x", "uuid", "name", "generation", "resource_class", "mappings", "consumer_type", "ä", g.oddString(),
+		})
 		return append(out, member{name, g.oddValue()})
 	case g.chance(0.6):
 		return append(out[:i], out[i+1:]...)
@@ -117,10 +119,13 @@ func (g *Generator) broken(text string) string {
 		cut = 1 + g.rng.IntN(len(text)-1)
 	}
 	return pick(g, []string{
-		text[:cut], text + "}", text + " x", "\ufeff" + text, strings.ReplaceAll(text, `"`, `'`), strings.ReplaceAll(text, ":", "="),
+		text[:cut], text + "}", text + " x", "\ufeff" + text, strings.ReplaceAll(text, `"`, `'`),
+		strings.ReplaceAll(text, ":", "="),
 		strings.ReplaceAll(text, "}", ",}"), "{", "[", `"`, "{]", "nul", "tru", "\xff\xfe", text[:cut] + "\xff" + text[cut:],
-		text[:cut] + "\n" + text[cut:], text[:cut] + "\x01" + text[cut:], "\n\n  " + text, "// x\n" + text, `{"a": }`, `{"a" 1}`, `{1: 2}`,
-		`{"a": 01}`, `{"a": .5}`, `{"a": 5.}`, `{"a": +1}`, `["\x"]`, `["\u12"]`, `["a` + "\n" + `b"]`, "-", `{"a": 1 "b": 2}`, `[1 2]`,
+		text[:cut] + "\n" + text[cut:], text[:cut] + "\x01" + text[cut:], "\n\n  " + text, "// x\n" + text, `{"a": }`,
+		`{"a" 1}`, `{1: 2}`,
+		`{"a": 01}`, `{"a": .5}`, `{"a": 5.}`, `{"a": +1}`, `["\x"]`, `["\u12"]`, `["a` + "\n" + `b"]`, "-",
+		`{"a": 1 "b": 2}`, `[1 2]`,
 	})
 }
 
@@ -129,8 +134,10 @@ func (g *Generator) spoilQuery(d *draft) {
 	d.params = append([]Field{}, d.params...)
 	if len(d.params) == 0 || g.chance(0.25) {
 		d.params = append(d.params, Field{pick(g, []string{
-			"bogus", "name", "uuid", "limit", "resources", "required", "member_of", "in_tree", "group_policy", "root_required", "same_subtree",
-			"project_id", "user_id", "consumer_type", "associated", "resources1", "required1", "member_of_A", "in_tree0", "resources_", "RESOURCES",
+			"bogus", "name", "uuid", "limit", "resources", "required", "member_of", "in_tree", "group_policy", "root_required",
+			"same_subtree",
+			"project_id", "user_id", "consumer_type", "associated", "resources1", "required1", "member_of_A", "in_tree0",
+			"resources_", "RESOURCES",
 			"required" + strings.Repeat("x", 65), "resources.1", "", "ä",
 		}), g.oddParam()})
 		return
@@ -156,12 +163,18 @@ func (g *Generator) oddParam() string {
 	}
 	u, v := g.provider(), g.aggregate()
 	return pick(g, []string{
-		"VCPU", "VCPU:", "VCPU:0", "VCPU:-1", "VCPU:1.5", "VCPU: 1", "VCPU:1 ", "VCPU:+1", "VCPU:1_0", "VCPU:\u0661", ":1", "VCPU:1,", ",VCPU:1",
-		"VCPU:1,VCPU:2", "VCPU:1:2", " VCPU:1", "vcpu:1", "NOPE:1", "CUSTOM_NONE:1", "VCPU:99999999999999999999", "VCPU:2147483648", "VCPU:0x1",
-		"!", "!!CUSTOM_RED", "in:", "in:CUSTOM_RED", "in:CUSTOM_RED,", "in:!CUSTOM_RED", "in:CUSTOM_RED,NOPE", "!in:CUSTOM_RED", "CUSTOM_RED,,CUSTOM_BLUE",
-		"CUSTOM_RED,!CUSTOM_RED", " CUSTOM_RED , CUSTOM_BLUE ", "NOPE", "NOPE,NADA", "custom_red", "!NOPE", "in: CUSTOM_RED , CUSTOM_BLUE",
-		undashed(u), strings.ToUpper(u), " " + u + " ", u + "," + v, "in:" + v, "in:" + v + ",", "!" + v, "!in:" + v, "!!" + v, "in:" + undashed(v), "not:" + v,
-		"in:" + v + "," + v, v + "," + v, "0", "-1", "1.5", " 1", "01", "1e1", "99999999999999999999", "none", "isolate", "NONE", "isolated", "_A,_B", "1,2", "1,,2",
+		"VCPU", "VCPU:", "VCPU:0", "VCPU:-1", "VCPU:1.5", "VCPU: 1", "VCPU:1 ", "VCPU:+1", "VCPU:1_0", "VCPU:\u0661", ":1",
+		"VCPU:1,", ",VCPU:1",
+		"VCPU:1,VCPU:2", "VCPU:1:2", " VCPU:1", "vcpu:1", "NOPE:1", "CUSTOM_NONE:1", "VCPU:99999999999999999999",
+		"VCPU:2147483648", "VCPU:0x1",
+		"!", "!!CUSTOM_RED", "in:", "in:CUSTOM_RED", "in:CUSTOM_RED,", "in:!CUSTOM_RED", "in:CUSTOM_RED,NOPE",
+		"!in:CUSTOM_RED", "CUSTOM_RED,,CUSTOM_BLUE",
+		"CUSTOM_RED,!CUSTOM_RED", " CUSTOM_RED , CUSTOM_BLUE ", "NOPE", "NOPE,NADA", "custom_red", "!NOPE",
+		"in: CUSTOM_RED , CUSTOM_BLUE",
+		undashed(u), strings.ToUpper(u), " " + u + " ", u + "," + v, "in:" + v, "in:" + v + ",", "!" + v, "!in:" + v,
+		"!!" + v, "in:" + undashed(v), "not:" + v,
+		"in:" + v + "," + v, v + "," + v, "0", "-1", "1.5", " 1", "01", "1e1", "99999999999999999999", "none", "isolate",
+		"NONE", "isolated", "_A,_B", "1,2", "1,,2",
 		"1, 2", ",", "1,1", "_NOPE", "all", "unknown", "INSTANCE", "instance", "true",
 	})
 }
@@ -171,8 +184,10 @@ func (g *Generator) spoilText(r *Request) {
 	switch {
 	case g.chance(0.06) && strings.Contains(r.Target, "?"):
 		r.Target = pick(g, []string{
-			r.Target + "&", strings.ReplaceAll(r.Target, "&", "&&"), r.Target + "&a", strings.Replace(r.Target, "=", "%3D", 1), r.Target + "?",
-			strings.ReplaceAll(r.Target, "&", ";"), r.Target + "%FF", r.Target + "%", r.Target + "%zz", r.Target + "+", r.Target + "=x", r.Target + "%20",
+			r.Target + "&", strings.ReplaceAll(r.Target, "&", "&&"), r.Target + "&a", strings.Replace(r.Target, "=", "%3D", 1),
+			r.Target + "?",
+			strings.ReplaceAll(r.Target, "&", ";"), r.Target + "%FF", r.Target + "%", r.Target + "%zz", r.Target + "+",
+			r.Target + "=x", r.Target + "%20",
 			r.Target + "&=", r.Target + "&%FF=1", r.Target + "%ED%A0%80",
 		})
 	case g.chance(0.01) && !r.has("Content-Length"):
@@ -188,7 +203,9 @@ func (g *Generator) spoilText(r *Request) {
 
 // browse adds a browser's headers across origins.
 func (g *Generator) browse(d *draft) {
-	d.header = append(d.header, Field{"Origin", pick(g, []string{"http://valid.example.com", "http://evil.example.com", "null", ""})})
+	d.header = append(d.header, Field{
+		"Origin", pick(g, []string{"http://valid.example.com", "http://evil.example.com", "null", ""}),
+	})
 	if g.chance(0.4) {
 		d.method = http.MethodOptions
 		d.header = append(d.header,

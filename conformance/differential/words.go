@@ -20,7 +20,8 @@ var openOrders = []*regexp.Regexp{
 	regexp.MustCompile(`bad group\(s\) - \[(.*?)\]`),
 	regexp.MustCompile("Real suffixes should be specified in `same_subtree`: \\[(.*?)\\] not found"),
 	regexp.MustCompile(`found in root_required: (.*?)  $`),
-	regexp.MustCompile(`Inventory for (?:'|&#x27;)(.*?)(?:'|&#x27;) on resource provider (?:'|&#x27;)(.*?)(?:'|&#x27;) invalid`),
+	regexp.MustCompile(
+		`Inventory for (?:'|&#x27;)(.*?)(?:'|&#x27;) on resource provider (?:'|&#x27;)(.*?)(?:'|&#x27;) invalid`),
 }
 
 // chosenUUID is one that a service chose for a provider it then refused.

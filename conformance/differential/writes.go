@@ -63,7 +63,10 @@ func (g *Generator) inventory() object {
 		{"min_unit", pick(g, []int{1, 1, 2, 4})},
 		{"max_unit", pick(g, []int{2147483647, 16, 8, 2, 1})},
 		{"step_size", pick(g, []int{1, 1, 2, 3})},
-		{"allocation_ratio", pick(g, []any{raw("1.0"), raw("2.0"), raw("0.5"), raw("1.5"), raw("4.0"), raw("16.0"), pick(g, []any{1, 16, raw("3.40282e+38"), raw("1e-3")})})},
+		{"allocation_ratio", pick(g, []any{
+			raw("1.0"), raw("2.0"), raw("0.5"), raw("1.5"), raw("4.0"), raw("16.0"),
+			pick(g, []any{1, 16, raw("3.40282e+38"), raw("1e-3")}),
+		})},
 	}
 	for _, m := range optional {
 		if g.chance(0.25) {
@@ -104,7 +107,9 @@ func (g *Generator) postInventory(int) draft {
 func (g *Generator) putInventory(int) draft {
 	uuid := g.provider()
 	body := append(object{{"resource_provider_generation", g.generation(uuid)}}, g.inventory()...)
-	return draft{method: http.MethodPut, path: "/resource_providers/" + uuid + "/inventories/" + g.classOf(uuid), body: body}
+	return draft{
+		method: http.MethodPut, path: "/resource_providers/" + uuid + "/inventories/" + g.classOf(uuid), body: body,
+	}
 }
 
 func (g *Generator) deleteInventories(int) draft {
