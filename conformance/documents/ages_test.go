@@ -43,9 +43,12 @@ func newAged(t *testing.T) *aged {
 // ready waits until the host reports, and placement has the devices of its two agents.
 func (a *aged) ready() {
 	a.Helper()
-	a.until("the host is up", func() bool { return strings.Contains(a.get("compute", "GET", "/v2.1/os-services", ""), `"up"`) })
+	a.until("the host is up", func() bool {
+		return strings.Contains(a.get("compute", "GET", "/v2.1/os-services", ""), `"up"`)
+	})
 	a.until("the agents are synced", func() bool {
-		return strings.Count(strings.ReplaceAll(a.get("network", "GET", "/v2.0/agents", ""), " ", ""), `"resources_synced":true`) == 2
+		return strings.Count(strings.ReplaceAll(a.get("network", "GET", "/v2.0/agents", ""), " ", ""),
+			`"resources_synced":true`) == 2
 	})
 }
 
@@ -101,10 +104,14 @@ type vm struct{ server, port string }
 // boot boots a server with a port that guarantees bandwidth.
 func (a *aged) boot(name, network, policy, image string) vm {
 	a.Helper()
-	port := a.id("port", a.get("network", "POST", "/v2.0/ports", fmt.Sprintf(`{"port": {"network_id": %q, "qos_policy_id": %q}}`, network, policy)))
+	port := a.id("port", a.get("network", "POST", "/v2.0/ports",
+		fmt.Sprintf(`{"port": {"network_id": %q, "qos_policy_id": %q}}`, network, policy)))
 	id := a.id("server", a.get("compute", "POST", "/v2.1/servers",
-		fmt.Sprintf(`{"server": {"name": %q, "flavorRef": "c1", "imageRef": %q, "networks": [{"port": %q}]}}`, name, image, port)))
-	a.until(name+" is active", func() bool { return strings.Contains(a.get("compute", "GET", "/v2.1/servers/"+id, ""), `"ACTIVE"`) })
+		fmt.Sprintf(`{"server": {"name": %q, "flavorRef": "c1", "imageRef": %q, "networks": [{"port": %q}]}}`, name, image,
+			port)))
+	a.until(name+" is active", func() bool {
+		return strings.Contains(a.get("compute", "GET", "/v2.1/servers/"+id, ""), `"ACTIVE"`)
+	})
 	return vm{id, port}
 }
 
@@ -116,7 +123,9 @@ func (a *aged) state(v vm) string {
 	if a.get("compute", "GET", "/v2.1/servers/"+v.server, "") != "" {
 		said = append(said, "listed")
 	}
-	if port := a.get("network", "GET", "/v2.0/ports/"+v.port, ""); strings.Contains(port, `"binding:host_id": "devstack0"`) || strings.Contains(port, `"binding:host_id":"devstack0"`) {
+	port := a.get("network", "GET", "/v2.0/ports/"+v.port, "")
+	if strings.Contains(port, `"binding:host_id": "devstack0"`) ||
+		strings.Contains(port, `"binding:host_id":"devstack0"`) {
 		said = append(said, "bound")
 	} else if port != "" {
 		said = append(said, "port")
@@ -135,7 +144,8 @@ func (a *aged) audit() string {
 	code, out := server.Run(a, time.Minute, server.Berth(a), "audit", "-f", "json")
 	var found struct{ Findings []struct{ Code string } }
 	begin, end := strings.Index(out, "{"), strings.LastIndex(out, "}")
-	if begin < 0 || json.Unmarshal([]byte(out[begin:end+1]), &found) != nil || code != map[bool]int{true: 6}[len(found.Findings) > 0] {
+	if begin < 0 || json.Unmarshal([]byte(out[begin:end+1]), &found) != nil ||
+		code != map[bool]int{true: 6}[len(found.Findings) > 0] {
 		a.Fatalf("berth audit ends with %d:\n%s", code, out)
 	}
 	var codes []string
@@ -161,19 +171,24 @@ func (a *aged) copies(to, from string, services ...string) {
 }
 
 // TestDatabasesOfDifferentAge does the experiment of the table in backup.md: server A is deleted
-// and B created after the backup, and some of the databases are restored. The audit finds then what after-a-restore.md says.
+// and B created after the backup, and some of the databases are restored. The audit finds then what
+// after-a-restore.md says.
 func TestDatabasesOfDifferentAge(t *testing.T) {
 	a := newAged(t)
 	all, older, newer := []string{"placement", "network", "compute"}, t.TempDir(), t.TempDir()
 	var images struct{ Images []struct{ ID string } }
-	if err := json.Unmarshal([]byte(a.get("image", "GET", "/v2/images", "")), &images); err != nil || len(images.Images) == 0 {
+	if err := json.Unmarshal([]byte(a.get("image", "GET", "/v2/images", "")), &images); err != nil ||
+		len(images.Images) == 0 {
 		t.Fatalf("there are no images: %v", err)
 	}
 	network := a.id("network", a.get("network", "POST", "/v2.0/networks",
-		`{"network": {"provider:network_type": "vlan", "provider:physical_network": "physnet0", "provider:segmentation_id": 100}}`))
-	a.get("network", "POST", "/v2.0/subnets", fmt.Sprintf(`{"subnet": {"network_id": %q, "cidr": "10.0.4.0/24", "ip_version": 4}}`, network))
+		`{"network": {"provider:network_type": "vlan", "provider:physical_network": "physnet0", `+
+			`"provider:segmentation_id": 100}}`))
+	a.get("network", "POST", "/v2.0/subnets",
+		fmt.Sprintf(`{"subnet": {"network_id": %q, "cidr": "10.0.4.0/24", "ip_version": 4}}`, network))
 	policy := a.id("policy", a.get("network", "POST", "/v2.0/qos/policies", `{"policy": {"name": "p"}}`))
-	a.get("network", "POST", "/v2.0/qos/policies/"+policy+"/minimum_bandwidth_rules", `{"minimum_bandwidth_rule": {"min_kbps": 1000, "direction": "egress"}}`)
+	a.get("network", "POST", "/v2.0/qos/policies/"+policy+"/minimum_bandwidth_rules",
+		`{"minimum_bandwidth_rule": {"min_kbps": 1000, "direction": "egress"}}`)
 	deleted := a.boot("A", network, policy, images.Images[0].ID)
 	a.up.Stop()
 	a.copies(older, a.dir, all...)
@@ -191,9 +206,17 @@ func TestDatabasesOfDifferentAge(t *testing.T) {
 		findings        string // of the audit before
 	}{
 		{all, "listed bound allocated", "", "port", "", ""},
-		{[]string{"compute"}, "listed port", "bound allocated", "port", "bound allocated", "orphaned-allocation port-of-gone-server server-without-allocation"},
+		{
+			[]string{"compute"},
+			"listed port", "bound allocated", "port", "bound allocated",
+			"orphaned-allocation port-of-gone-server server-without-allocation",
+		},
 		{[]string{"network"}, "bound", "listed allocated", "bound", "", "port-amount-superfluous port-of-gone-server"},
-		{[]string{"placement"}, "port allocated", "listed bound", "port allocated", "port", "orphaned-allocation server-without-allocation"},
+		{
+			[]string{"placement"},
+			"port allocated", "listed bound", "port allocated", "port",
+			"orphaned-allocation server-without-allocation",
+		},
 	} {
 		t.Logf("%v are restored", tc.restored)
 		a.copies(a.dir, newer, all...)
@@ -212,7 +235,9 @@ func TestDatabasesOfDifferentAge(t *testing.T) {
 			}
 		}
 		want := []string{tc.deletedA, tc.goneB}
-		a.until(fmt.Sprintf("A and B are %q", want), func() bool { return slices.Equal([]string{a.state(deleted), a.state(made)}, want) })
+		a.until(fmt.Sprintf("A and B are %q", want), func() bool {
+			return slices.Equal([]string{a.state(deleted), a.state(made)}, want)
+		})
 		a.boot("C", network, policy, images.Images[0].ID)
 		a.up.Stop()
 	}

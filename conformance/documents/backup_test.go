@@ -15,7 +15,9 @@ import (
 )
 
 // serviceDatabases are the databases of the examples, by service.
-var serviceDatabases = map[string]string{"placement": "placement", "network": "berth_network", "compute": "berth_compute"}
+var serviceDatabases = map[string]string{
+	"placement": "placement", "network": "berth_network", "compute": "berth_compute",
+}
 
 // trio are the services over three databases, by service.
 type trio struct {
@@ -30,7 +32,8 @@ func (c *trio) start() {
 	c.t.Helper()
 	places := server.StartBerth(c.t, server.Options{Database: c.databases["placement"]})
 	networks := server.StartNetwork(c.t, places.URL(), server.Options{Database: c.databases["network"]})
-	computes := server.StartCompute(c.t, places.URL(), networks.URL(), "http://127.0.0.1:1", server.Options{Database: c.databases["compute"]})
+	computes := server.StartCompute(c.t, places.URL(), networks.URL(), "http://127.0.0.1:1",
+		server.Options{Database: c.databases["compute"]})
 	c.urls = map[string]string{"placement": places.URL(), "network": networks.URL(), "compute": computes.URL()}
 	c.stop = []func(){func() { computes.Stop() }, func() { networks.Stop() }, func() { places.Stop() }}
 }
@@ -72,7 +75,10 @@ func things(n int) map[string][3]string {
 	return map[string][3]string{
 		"placement": {"PUT /traits/CUSTOM_" + strings.ToUpper(project), "", "/traits/CUSTOM_" + strings.ToUpper(project)},
 		"network":   {"PUT /v2.0/quotas/" + project, `{"quota": {"port": 7}}`, "/v2.0/quotas/" + project},
-		"compute":   {"POST /v2.1/flavors", `{"flavor": {"id": "` + id + `", "name": "` + project + `", "ram": 1, "vcpus": 1, "disk": 1}}`, "/v2.1/flavors/" + id},
+		"compute": {
+			"POST /v2.1/flavors", `{"flavor": {"id": "` + id + `", "name": "` + project + `", "ram": 1, "vcpus": 1, "disk": 1}}`,
+			"/v2.1/flavors/" + id,
+		},
 	}
 }
 
@@ -119,22 +125,32 @@ func TestBackups(t *testing.T) {
 	}{
 		"SQLite": {
 			prepareSQLite,
-			[]string{"sqlite3 /var/lib/berth/placement.db", "sqlite3 /var/lib/berth/network.db", "sqlite3 /var/lib/berth/compute.db", "sqlite3 /backup/placement.db"},
+			[]string{
+				"sqlite3 /var/lib/berth/placement.db", "sqlite3 /var/lib/berth/network.db", "sqlite3 /var/lib/berth/compute.db",
+				"sqlite3 /backup/placement.db",
+			},
 			[]string{"rm -f /var/lib/berth/*.db-wal", "install -m 0640", "berth db check --connection sqlite:"},
 		},
 		"MariaDB": {prepareMariaDB, []string{"mariadb-dump "}, []string{"mariadb < ", "berth db check --config"}},
 		"PostgreSQL": {
 			preparePostgreSQL,
 			[]string{"pg_dump -Fc -f placement", "pg_dump -Fc -f network", "pg_dump -Fc -f compute"},
-			[]string{"pg_restore -d placement --clean", "pg_restore -d berth_network --clean", "pg_restore -d berth_compute --clean", "berth db check --config"},
+			[]string{
+				"pg_restore -d placement --clean", "pg_restore -d berth_network --clean", "pg_restore -d berth_compute --clean",
+				"berth db check --config",
+			},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := &shell{t: t, page: page{"backup.md", read(t, filepath.Join(operations, "backup.md"))}, dir: t.TempDir(), bin: server.Berth(t)}
+			s := &shell{
+				t: t, page: page{"backup.md", read(t, filepath.Join(operations, "backup.md"))}, dir: t.TempDir(),
+				bin: server.Berth(t),
+			}
 			c := &trio{t: t, databases: make(map[string]string)}
 			tc.prepare(t, c, s)
 			conf := server.ConfigFile(t, strings.ReplaceAll(c.databases["placement"], "$", "$$"), nil)
-			s.paths = strings.NewReplacer("/etc/berth/placement.conf", conf, "/var/lib/berth", s.dir+"/live", "/backup/", s.dir+"/backup/", " -o berth -g berth", "")
+			s.paths = strings.NewReplacer("/etc/berth/placement.conf", conf, "/var/lib/berth", s.dir+"/live", "/backup/",
+				s.dir+"/backup/", " -o berth -g berth", "")
 			for _, dir := range []string{"bin", "live", "backup", "rehearsal"} {
 				if err := os.MkdirAll(filepath.Join(s.dir, dir), 0o700); err != nil {
 					t.Fatal(err)

@@ -39,23 +39,68 @@ var shown = []struct{ page, first, why string }{
 	{"docs/first-steps.md", "$ ", "what is typed with what is printed, which conformance/guide types"},
 	{"docs/operations/moves.md", "$ ", "what is typed with what is printed, which conformance/guide types"},
 	{"docs/operations/namespaces.md", "$ ", "what is typed with what is printed, which conformance/namespaces types"},
-	{"docs/operations/heal.md", "$ berth heal", "what is printed for records whose ids differ each time; tests of ops/heal and cmd/berth hold to what it says"},
-	{"docs/operations/no-valid-host.md", "$ berth explain", "what is printed for ports whose ids differ each time; TestText of ops/explain holds to the form"},
-	{"docs/operations/no-valid-host.md", "$ openstack server show", "the fault of such a server; TestNobodyHasRoom of compute holds to the form"},
-	{"docs/operations/doctor.md", "$ berth doctor", "what is printed, cut, for ids that differ each time; TestDoctorOfUp of cmd/berth holds to the form"},
-	{"docs/operations/upgrade-check.md", "$ berth upgrade-check", "what is printed, cut, for a cloud of 2024.1; TestUpgradeCheckOfReleases of cmd/berth/internal/operators holds to the results"},
-	{"docs/operations/headroom.md", "$ berth capacity headroom", "what is printed for a cloud with servers; TestExplainInACloud of cmd/berth holds to the form"},
-	{"docs/operations/drain-a-host.md", "$ berth capacity drain", "what is printed for a cloud with servers; TestCapacity of cmd/berth holds to the form"},
-	{"README.md", "error: orphaned-allocation", "what berth audit prints about a planted fault; TestAudit of cmd/berth holds to the form"},
-	{"docs/operations/operators-tools.md", "$ ", "what is typed with what is printed for ids that differ each time; cmd/berth holds to the forms"},
-	{"docs/operations/bandwidth-is-leaking.md", "$ ", "what is typed with what is printed for planted faults; ops/audit holds to the findings, cmd/berth to the forms"},
-	{"docs/operations/after-a-restore.md", "$ ", "what is typed with what is printed after a restore; TestDatabasesOfDifferentAge holds to the table, cmd/berth to the forms"},
-	{"docs/operations/a-host-died.md", "$ ", "what is typed with what is printed for ids that differ each time; conformance/guide types it for a host that is forced down, TestEvacuation of compute kills one"},
-	{"docs/operations/decommission-a-host.md", "$ ", "what is typed with what is printed for ids that differ each time; TestDeleteService of compute/fleet holds to it"},
-	{"docs/operations/stuck-server.md", "$ berth", "what is printed for ids that differ each time; TestUnderway of cmd/berth holds to the form"},
-	{"docs/operations/watch.md", "$ berth watch", "what is printed for ids that differ each time; TestWatch of cmd/berth holds to the form"},
-	{"docs/operations/watch.md", "$ openstack server event list", "what is printed for ids that differ each time; TestWatchNamesTheRequestOfABoot of cmd/berth holds to it"},
-	{"docs/operations/watch.md", "note: querying", "what is printed while a service is restarted; TestEventsSayWhatIsLost of httpapi/placementapi holds to it"},
+	{
+		"docs/operations/heal.md", "$ berth heal",
+		"what is printed for records whose ids differ each time; tests of ops/heal and cmd/berth hold to what it says",
+	},
+	{
+		"docs/operations/no-valid-host.md", "$ berth explain",
+		"what is printed for ports whose ids differ each time; TestText of ops/explain holds to the form",
+	},
+	{
+		"docs/operations/no-valid-host.md", "$ openstack server show",
+		"the fault of such a server; TestNobodyHasRoom of compute holds to the form",
+	},
+	{
+		"docs/operations/doctor.md", "$ berth doctor",
+		"what is printed, cut, for ids that differ each time; TestDoctorOfUp of cmd/berth holds to the form",
+	},
+	{"docs/operations/upgrade-check.md", "$ berth upgrade-check", "what is printed, cut, for a cloud of 2024.1; " +
+		"TestUpgradeCheckOfReleases of cmd/berth/internal/operators holds to the results"},
+	{
+		"docs/operations/headroom.md", "$ berth capacity headroom",
+		"what is printed for a cloud with servers; TestExplainInACloud of cmd/berth holds to the form",
+	},
+	{
+		"docs/operations/drain-a-host.md", "$ berth capacity drain",
+		"what is printed for a cloud with servers; TestCapacity of cmd/berth holds to the form",
+	},
+	{
+		"README.md", "error: orphaned-allocation",
+		"what berth audit prints about a planted fault; TestAudit of cmd/berth holds to the form",
+	},
+	{
+		"docs/operations/operators-tools.md", "$ ",
+		"what is typed with what is printed for ids that differ each time; cmd/berth holds to the forms",
+	},
+	{
+		"docs/operations/bandwidth-is-leaking.md", "$ ",
+		"what is typed with what is printed for planted faults; ops/audit holds to the findings, cmd/berth to the forms",
+	},
+	{"docs/operations/after-a-restore.md", "$ ", "what is typed with what is printed after a restore; " +
+		"TestDatabasesOfDifferentAge holds to the table, cmd/berth to the forms"},
+	{"docs/operations/a-host-died.md", "$ ", "what is typed with what is printed for ids that differ each time; " +
+		"conformance/guide types it for a host that is forced down, TestEvacuation of compute kills one"},
+	{
+		"docs/operations/decommission-a-host.md", "$ ",
+		"what is typed with what is printed for ids that differ each time; TestDeleteService of compute/fleet holds to it",
+	},
+	{
+		"docs/operations/stuck-server.md", "$ berth",
+		"what is printed for ids that differ each time; TestUnderway of cmd/berth holds to the form",
+	},
+	{
+		"docs/operations/watch.md", "$ berth watch",
+		"what is printed for ids that differ each time; TestWatch of cmd/berth holds to the form",
+	},
+	{
+		"docs/operations/watch.md", "$ openstack server event list",
+		"what is printed for ids that differ each time; TestWatchNamesTheRequestOfABoot of cmd/berth holds to it",
+	},
+	{
+		"docs/operations/watch.md", "note: querying",
+		"what is printed while a service is restarted; TestEventsSayWhatIsLost of httpapi/placementapi holds to it",
+	},
 	{"docs/decisions/0004-view-and-update.md", "View(ctx", "Go"},
 	{"docs/decisions/0017-network-slice.md", "daemon    ─►", "a drawing"},
 	{"docs/decisions/0021-compute-slice.md", "daemon    ─►", "a drawing"},
@@ -71,7 +116,10 @@ var shown = []struct{ page, first, why string }{
 	{"docs/operations/database-tools.md", "$ berth db version", "a command with what it prints"},
 	{"docs/operations/database-tools.md", `{"format":`, "a dump, which is cut"},
 	{"docs/operations/observability.md", "grep req-7f6e6d0c", "a command with what it prints"},
-	{"docs/operations/serving.md", "/var/log/berth/*.log {", "logrotate, which is not among the tests' packages; the file of the package is held to by conformance/packaging"},
+	{
+		"docs/operations/serving.md", "/var/log/berth/*.log {",
+		"logrotate, which is not among the tests' packages; the file of the package is held to by conformance/packaging",
+	},
 	{"docs/operations/upgrade.md", "its compute tables are of version", "an error, which sqlstore holds to"},
 }
 
@@ -200,7 +248,8 @@ func TestEveryBlockIsTested(t *testing.T) {
 	for _, b := range all {
 		first, _, _ := strings.Cut(b.text, "\n")
 		if b.kind == "" && !b.isShown() {
-			t.Errorf("%s: nothing runs or parses the block that begins with %q: make it of a kind that is, or list it with a reason", b.page, first)
+			t.Errorf("%s: nothing runs or parses the block that begins with %q: make it of a kind that is, "+
+				"or list it with a reason", b.page, first)
 		}
 	}
 	for _, s := range shown {

@@ -26,18 +26,23 @@ var ran = map[string]string{
 	"make":         "TestTargets",
 	"openstack":    "TestOpenStackCommands",
 	"promtool":     "TestPromtool",
-	"mariadb-dump": "TestBackups", "mariadb": "TestBackups", "pg_dump": "TestBackups", "pg_restore": "TestBackups", "sqlite3": "TestBackups",
-	"bash": "TestMigrationPage runs the script", "zstd": "TestBackups", "cmp": "TestBackups",
+	"mariadb-dump": "TestBackups", "mariadb": "TestBackups", "pg_dump": "TestBackups", "pg_restore": "TestBackups",
+	"sqlite3": "TestBackups",
+	"bash":    "TestMigrationPage runs the script", "zstd": "TestBackups", "cmp": "TestBackups",
 }
 
 // notRun are the commands of blocks that are read by bash and not run, and why.
 var notRun = map[string]string{
 	"apt-get": "installs packages; conformance/packaging does so in a directory", "apt-mark": "changes packages",
-	"systemctl": "wants a systemd that runs; conformance/packaging holds the units to it", "systemd-sysusers": "makes users",
-	"runuser": "wants the user berth", "userdel": "removes a user", "editor": "is for people",
-	"install": "gives files to the user berth", "rm": "removes what others have", "mkdir": "TestMigrationPage makes the directory", "cd": "as mkdir",
-	"echo": "writes secrets, or talks to HAProxy", "cat": "TestMigrationPage has the files", "socat": "talks to a HAProxy that runs", "cut": "behind socat",
-	"podman": "wants images", "ip": "needs root and namespaces; conformance/namespaces runs servers in them", "ovs-vsctl": "changes the host's switch",
+	"systemctl":        "wants a systemd that runs; conformance/packaging holds the units to it",
+	"systemd-sysusers": "makes users",
+	"runuser":          "wants the user berth", "userdel": "removes a user", "editor": "is for people",
+	"install": "gives files to the user berth", "rm": "removes what others have",
+	"mkdir": "TestMigrationPage makes the directory", "cd": "as mkdir",
+	"echo": "writes secrets, or talks to HAProxy", "cat": "TestMigrationPage has the files",
+	"socat": "talks to a HAProxy that runs", "cut": "behind socat",
+	"podman": "wants images", "ip": "needs root and namespaces; conformance/namespaces runs servers in them",
+	"ovs-vsctl": "changes the host's switch",
 }
 
 var (
@@ -128,13 +133,15 @@ func execute(t *testing.T, dir, line string) {
 // TestCurl runs the documents' requests with curl.
 func TestCurl(t *testing.T) {
 	ops := filepath.Join(t.TempDir(), "ops.sock")
-	s := server.StartBerth(t, server.Options{Config: map[string]map[string]string{"berth": {"metrics_listen": "unix:" + ops}}})
+	s := server.StartBerth(t,
+		server.Options{Config: map[string]map[string]string{"berth": {"metrics_listen": "unix:" + ops}}})
 	api := regexp.MustCompile(`http://127\.0\.0\.1:8778\b`)
 	operators := regexp.MustCompile(`http://127\.0\.0\.1:(9778|9697|9775)\b`)
 	for _, line := range shellLines(t, "curl") {
 		line = api.ReplaceAllString(line, s.URL())
 		if operators.MatchString(line) {
-			line = operators.ReplaceAllString(strings.Replace(line, "curl ", "curl --unix-socket "+ops+" ", 1), "http://operators")
+			line = operators.ReplaceAllString(strings.Replace(line, "curl ", "curl --unix-socket "+ops+" ", 1),
+				"http://operators")
 		}
 		line, _, _ = strings.Cut(line, "; grep")
 		execute(t, t.TempDir(), strings.Replace(line, "curl ", "curl --fail ", 1))
@@ -162,8 +169,8 @@ func TestTargets(t *testing.T) {
 	}
 }
 
-// TestFormatNeedsGit runs "make format" where there is no git, which lists the files: it fails and says
-// so, instead of accepting no files as well formatted.
+// TestFormatNeedsGit runs "make format" where there is no git, which lists the files: it fails and
+// says so, instead of accepting no files as well formatted.
 func TestFormatNeedsGit(t *testing.T) {
 	bin := t.TempDir()
 	for _, name := range []string{"make", "sh"} {
@@ -179,7 +186,8 @@ func TestFormatNeedsGit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), filepath.Join(bin, "make"), "-s", "-o", filepath.Join(tree, ".cache/tools/gofumpt"), "format")
+	cmd := exec.CommandContext(t.Context(), filepath.Join(bin, "make"), "-s", "-o",
+		filepath.Join(tree, ".cache/tools/gofumpt"), "format")
 	cmd.Dir, cmd.Env = tree, []string{"PATH=" + bin}
 	out, err := cmd.CombinedOutput()
 	if err == nil || !strings.Contains(string(out), "make format needs git") {
@@ -239,7 +247,8 @@ func TestOpenStackCommands(t *testing.T) {
 		}
 	}
 	if len(lines) < 20 {
-		t.Fatalf("the documents have %d commands of the openstack client only: this test looks for the wrong thing", len(lines))
+		t.Fatalf("the documents have %d commands of the openstack client only: this test looks for the wrong thing",
+			len(lines))
 	}
 	input, err := json.Marshal(lines)
 	if err != nil {
@@ -307,15 +316,19 @@ func readSettings(t *testing.T, bin string, b block) {
 	file := put(t, dir, "snippet.conf", b.text)
 	args := []string{"db", "version", "--connection", "sqlite:///" + dir + "/none.db", "--config", file}
 	serve := func(service, strategy string) []string {
-		more := put(t, dir, "more.conf", strategy+"\n[database]\nconnection = sqlite:///"+dir+"/none/none.db\n[berth]\nlisten = 127.0.0.1:0")
+		more := put(t, dir, "more.conf",
+			strategy+"\n[database]\nconnection = sqlite:///"+dir+"/none/none.db\n[berth]\nlisten = 127.0.0.1:0")
 		return []string{service, "serve", "--config", file, "--config", more}
 	}
 	switch filepath.Base(b.page) {
 	case "network.md":
-		args = serve("network", "[DEFAULT]\nauth_strategy = noauth\n[placement]\nauth_type = none\nendpoint_override = http://127.0.0.1:1")
+		args = serve("network",
+			"[DEFAULT]\nauth_strategy = noauth\n[placement]\nauth_type = none\nendpoint_override = http://127.0.0.1:1")
 	case "compute.md":
-		args = serve("compute", "[api]\nauth_strategy = noauth2\n[placement]\nauth_type = none\nendpoint_override = http://127.0.0.1:1\n"+
-			"[neutron]\nauth_type = none\nendpoint_override = http://127.0.0.1:1\n[glance]\nauth_type = none\nendpoint_override = http://127.0.0.1:1")
+		args = serve("compute",
+			"[api]\nauth_strategy = noauth2\n[placement]\nauth_type = none\nendpoint_override = http://127.0.0.1:1\n"+
+				"[neutron]\nauth_type = none\nendpoint_override = http://127.0.0.1:1\n[glance]\nauth_type = none\n"+
+				"endpoint_override = http://127.0.0.1:1")
 	case "agent.md":
 		args = []string{"agent", "check", "--config", file}
 	case "compute-host.md":
@@ -329,8 +342,10 @@ func readSettings(t *testing.T, bin string, b block) {
 // readUnit has systemd parse a unit, or a drop-in of the package's.
 func readUnit(t *testing.T, bin string, b block) {
 	dir := t.TempDir()
-	text := strings.NewReplacer("/usr/bin/berth", bin, "Type=notify-reload", "Type=notify").Replace(b.text) // the former needs systemd 253
-	packaged := strings.ReplaceAll(read(t, filepath.Join(root, "packaging/systemd/berth-placement.service")), "/usr/bin/berth", bin)
+	// The type notify-reload needs systemd 253.
+	text := strings.NewReplacer("/usr/bin/berth", bin, "Type=notify-reload", "Type=notify").Replace(b.text)
+	packaged := strings.ReplaceAll(read(t, filepath.Join(root, "packaging/systemd/berth-placement.service")),
+		"/usr/bin/berth", bin)
 	name := "berth-placement.service"
 	unit := put(t, dir, name, packaged)
 	switch {
@@ -354,14 +369,16 @@ func readUnit(t *testing.T, bin string, b block) {
 func certificate(t *testing.T, dir string) string {
 	t.Helper()
 	path := filepath.Join(dir, "cloud.pem")
-	execute(t, dir, "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=cloud -keyout key.pem -out cert.pem && cat cert.pem key.pem > "+path)
+	execute(t, dir, "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=cloud -keyout key.pem -out cert.pem && "+
+		"cat cert.pem key.pem > "+path)
 	return path
 }
 
 func readHAProxy(t *testing.T, b block) {
 	dir := t.TempDir()
 	text := strings.ReplaceAll(b.text, "/etc/haproxy/cloud.pem", certificate(t, dir))
-	file := put(t, dir, "haproxy.cfg", "defaults\n    mode http\n    timeout connect 5s\n    timeout client 60s\n    timeout server 60s\nlisten other\n    bind unix@"+dir+"/other.sock\n"+text)
+	file := put(t, dir, "haproxy.cfg", "defaults\n    mode http\n    timeout connect 5s\n    timeout client 60s\n"+
+		"    timeout server 60s\nlisten other\n    bind unix@"+dir+"/other.sock\n"+text)
 	if out, err := exec.Command("/usr/sbin/haproxy", "-c", "-f", file).CombinedOutput(); err != nil {
 		t.Errorf("haproxy: %v\n%s", err, out)
 	}
@@ -371,7 +388,8 @@ func readNginx(t *testing.T, b block) {
 	dir := t.TempDir()
 	pem := certificate(t, dir)
 	text := strings.ReplaceAll(b.text, "listen 443 ssl", "listen unix:"+dir+"/nginx.sock ssl")
-	file := put(t, dir, "nginx.conf", fmt.Sprintf("pid %[1]s/pid;\nerror_log %[1]s/error.log;\nevents {}\nhttp {\naccess_log off;\nssl_certificate %[2]s;\nssl_certificate_key %[2]s;\n%[3]s\n}", dir, pem, text))
+	file := put(t, dir, "nginx.conf", fmt.Sprintf("pid %[1]s/pid;\nerror_log %[1]s/error.log;\nevents {}\nhttp {\n"+
+		"access_log off;\nssl_certificate %[2]s;\nssl_certificate_key %[2]s;\n%[3]s\n}", dir, pem, text))
 	if out, err := exec.Command("/usr/sbin/nginx", "-t", "-c", file).CombinedOutput(); err != nil {
 		t.Errorf("nginx: %v\n%s", err, out)
 	}
@@ -387,7 +405,8 @@ func readYAML(t *testing.T, bin string, b block) {
 		}
 		return
 	}
-	conf := put(t, dir, "nova.conf", "[DEFAULT]\nstate_path = "+dir+"\n[compute]\nprovider_config_location = "+dir+"\n[berth]\nfake_vcpus = 2\nfake_memory_mb = 4096\nfake_disk_gb = 10")
+	conf := put(t, dir, "nova.conf", "[DEFAULT]\nstate_path = "+dir+"\n[compute]\nprovider_config_location = "+dir+
+		"\n[berth]\nfake_vcpus = 2\nfake_memory_mb = 4096\nfake_disk_gb = 10")
 	if code, out := server.Run(t, time.Minute, bin, "agent", "check", "--compute-config", conf); code != 0 {
 		t.Errorf("berth agent check ends with exit code %d:\n%s", code, out)
 	}

@@ -55,7 +55,9 @@ func rehearse(t *testing.T, s *shell, upstream, provider string) {
 		}
 	}
 	c := rest.NewOneShot(copied.URL(), rest.Newest)
-	aggregates := rest.Object{"resource_provider_generation": c.Generation(t, provider), "aggregates": []string{rest.UUID("a9", 1)}}
+	aggregates := rest.Object{
+		"resource_provider_generation": c.Generation(t, provider), "aggregates": []string{rest.UUID("a9", 1)},
+	}
 	c.Must(t, 200, "PUT", "/resource_providers/"+provider+"/aggregates", aggregates)
 	for path, verdict := range s.compare(upstream, copied.URL()) {
 		// The generation, which all but candidates have, is another one.

@@ -69,7 +69,8 @@ func TestMetrics(t *testing.T) {
 
 // TestAlerts looks up every alert in the pages.
 func TestAlerts(t *testing.T) {
-	rules := read(t, filepath.Join(operations, "alerts/berth.rules.yaml")) + read(t, filepath.Join(operations, "alerts/berth-cloud.rules.yaml"))
+	rules := read(t, filepath.Join(operations, "alerts/berth.rules.yaml")) +
+		read(t, filepath.Join(operations, "alerts/berth-cloud.rules.yaml"))
 	alert := regexp.MustCompile(`^Berth[A-Z][A-Za-z]+$`)
 	found := 0
 	for _, p := range pages(t) {
@@ -88,11 +89,14 @@ func TestAlerts(t *testing.T) {
 	}
 }
 
-// TestAlertsHavePages finds each alert in the table at the beginning of the operators' first page, which says what to read.
+// TestAlertsHavePages finds each alert in the table at the beginning of the operators' first page,
+// which says what to read.
 func TestAlertsHavePages(t *testing.T) {
 	_, table, _ := strings.Cut(read(t, filepath.Join(operations, "README.md")), "\n## An alert, or something is wrong\n")
 	table, _, _ = strings.Cut(table, "\n## ")
-	alerts := regexp.MustCompile(`alert: (\w+)\n`).FindAllStringSubmatch(read(t, filepath.Join(operations, "alerts/berth.rules.yaml"))+read(t, filepath.Join(operations, "alerts/berth-cloud.rules.yaml")), -1)
+	alerts := regexp.MustCompile(`alert: (\w+)\n`).FindAllStringSubmatch(read(t,
+		filepath.Join(operations, "alerts/berth.rules.yaml"))+read(
+		t, filepath.Join(operations, "alerts/berth-cloud.rules.yaml")), -1)
 	for _, m := range alerts {
 		if !strings.Contains(table, "`"+m[1]+"`") {
 			t.Errorf("README.md names no page for the alert %s", m[1])
@@ -103,7 +107,8 @@ func TestAlertsHavePages(t *testing.T) {
 	}
 }
 
-// TestKeysOfLists compares the keys of the commands that list what they know with those in the table of README.md.
+// TestKeysOfLists compares the keys of the commands that list what they know with those in the
+// table of README.md.
 func TestKeysOfLists(t *testing.T) {
 	readme := read(t, filepath.Join(operations, "README.md"))
 	for _, command := range []string{"audit", "doctor"} {
@@ -293,7 +298,9 @@ func (m manual) help(command string) string {
 	return help
 }
 
-var program = regexp.MustCompile(`(?:^|[ (<])(?:/usr/bin/)?berth ((?:placement|network|compute|agent|db|up|version|completion|man|audit|capacity|doctor|explain|heal|records|upgrade-check|watch)\b[^|;)#]*)`)
+var program = regexp.MustCompile(`(?:^|[ (<])(?:/usr/bin/)?berth ` +
+	`((?:placement|network|compute|agent|db|up|version|completion|man|audit|capacity|doctor|explain|heal|records|` +
+	`upgrade-check|watch)\b[^|;)#]*)`)
 
 // commandLines returns the calls of berth in a piece of code.
 func commandLines(c string) []string {

@@ -66,7 +66,9 @@ func (s *shell) write(name, text string, mode os.FileMode) {
 func (s *shell) types(first string, more ...string) {
 	s.t.Helper()
 	code := s.page.code()
-	at := slices.IndexFunc(code, func(line string) bool { return strings.HasPrefix(line, first) && !strings.Contains(line, "--dry-run") })
+	at := slices.IndexFunc(code, func(line string) bool {
+		return strings.HasPrefix(line, first) && !strings.Contains(line, "--dry-run")
+	})
 	if at < 0 {
 		s.t.Fatalf("%s has no line %q", s.page.name, first)
 	}
