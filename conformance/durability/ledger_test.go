@@ -194,7 +194,8 @@ func (l *ledger) audit() []string {
 		for _, a := range as {
 			got := l.allocated(a.consumer)
 			if !maps.Equal(got, a.now) && (a.maybe == nil || !maps.Equal(got, a.maybe)) {
-				wrong = append(wrong, fmt.Sprintf("%s holds %v\nacknowledged %v\nwithout an answer %v", a.consumer, got, a.now, a.maybe))
+				wrong = append(wrong,
+					fmt.Sprintf("%s holds %v\nacknowledged %v\nwithout an answer %v", a.consumer, got, a.now, a.maybe))
 			}
 			a.now, a.maybe = got, nil
 			for p, n := range got {
@@ -253,7 +254,8 @@ func (l *ledger) pairs() []string {
 
 // String describes the amount of writes.
 func (l *ledger) String() string {
-	return fmt.Sprintf("%d acknowledged, %d refused, %d without an answer", l.acks.Load(), l.refusals.Load(), l.open.Load())
+	return fmt.Sprintf("%d acknowledged, %d refused, %d without an answer", l.acks.Load(), l.refusals.Load(),
+		l.open.Load())
 }
 
 // TestRecordsAgree audits the service after a load and no accident.

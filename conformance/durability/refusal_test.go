@@ -130,8 +130,14 @@ func TestWrongUse(t *testing.T) {
 	}{
 		{"Flag", []string{"placement", "serve", "--pony"}, []string{"--pony"}},
 		{"Command", []string{"pony"}, []string{"pony"}},
-		{"NoFile", []string{"placement", "serve", "--config", "/nowhere/placement.conf"}, []string{"/nowhere/placement.conf"}},
-		{"Settings", []string{"placement", "serve", "--config", bad}, []string{"auth_strategy", "allocation_conflict_retry_count"}},
+		{
+			"NoFile", []string{"placement", "serve", "--config", "/nowhere/placement.conf"}, []string{"/nowhere/placement.conf"},
+		},
+		{
+			"Settings",
+			[]string{"placement", "serve", "--config", bad},
+			[]string{"auth_strategy", "allocation_conflict_retry_count"},
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			code, out := start(t, c.args...).exit()
