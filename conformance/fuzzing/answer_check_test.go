@@ -22,7 +22,8 @@ var documented = []struct{ answer, has string }{
 	{"503 POST /v2.0/segments", "NoNetworkAvailable"},
 	{"500 POST /v2.0/ports/{port_id}/bindings", "PortBindingError"}, // no agent of the host can
 	{"500 PUT /v2.0/ports/{port_id}/bindings/{id}", "PortBindingError"},
-	{"500 POST /v2.1/servers/{server}/os-interface", "Failed to attach network adapter device"}, // its host cannot bind the port
+	// The host of the server cannot bind the port.
+	{"500 POST /v2.1/servers/{server}/os-interface", "Failed to attach network adapter device"},
 }
 
 // isDocumented reports whether an answer is one of these.
@@ -68,7 +69,8 @@ func beneath(a *answer) bool {
 	case http.StatusBadRequest, http.StatusRequestHeaderFieldsTooLarge:
 		return strings.HasPrefix(a.header.Get("Content-Type"), "text/plain")
 	}
-	return a.status == http.StatusExpectationFailed || a.status == http.StatusNotImplemented || a.status == http.StatusHTTPVersionNotSupported
+	return a.status == http.StatusExpectationFailed || a.status == http.StatusNotImplemented ||
+		a.status == http.StatusHTTPVersionNotSupported
 }
 
 func wellFormed(body []byte) string {
@@ -106,7 +108,8 @@ func enveloped(api, media string, a *answer) string {
 			if json.Unmarshal(part, &all) == nil && len(all) == 1 && all[0].Status == float64(a.status) && all[0].Detail != nil {
 				return ""
 			}
-		case len(top) == 3 && top["message"] != nil && top["title"] != nil && (a.status == http.StatusUnauthorized || a.status == http.StatusNotFound):
+		case len(top) == 3 && top["message"] != nil && top["title"] != nil &&
+			(a.status == http.StatusUnauthorized || a.status == http.StatusNotFound):
 			return "" // of the library below upstream's APIs
 		case len(top) > 1 || json.Unmarshal(part, &f) != nil || f.Message == nil:
 		case api == "network" && f.Type != "":

@@ -25,7 +25,8 @@ import (
 
 // apis are all APIs of "berth up", by the flags for their addresses.
 var apis = map[string]string{
-	"placement": "listen", "network": "network-listen", "compute": "compute-listen", "identity": "identity-listen", "image": "image-listen",
+	"placement": "listen", "network": "network-listen", "compute": "compute-listen", "identity": "identity-listen",
+	"image": "image-listen",
 }
 
 // A cloud is a running "berth up".
@@ -77,7 +78,8 @@ func start(t testing.TB) *cloud {
 		t.Fatal(err)
 	}
 	hosts := []string{"devstack0", "devstack1", silentHost}
-	printed, err := exec.Command(server.Berth(t), append([]string{"agent", "key", "--config", filepath.Join(dir, "hosts.conf")}, hosts...)...).Output()
+	printed, err := exec.Command(server.Berth(t),
+		append([]string{"agent", "key", "--config", filepath.Join(dir, "hosts.conf")}, hosts...)...).Output()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +88,14 @@ func start(t testing.TB) *cloud {
 		c.keys[hosts[i]] = key
 	}
 	const project = `{"project":{"id":"d3e0000000000000000000000000d3e0"}}`
-	for _, a := range []account{{name: "admin", scope: project}, {name: "demo", scope: project}, {name: "nova", scope: project}, {name: "berth", scope: project}, {name: "admin", scope: `{"system":{"all":true}}`}, {name: "demo", scope: `"unscoped"`}} {
+	for _, a := range []account{
+		{name: "admin", scope: project},
+		{name: "demo", scope: project},
+		{name: "nova", scope: project},
+		{name: "berth", scope: project},
+		{name: "admin", scope: `{"system":{"all":true}}`},
+		{name: "demo", scope: `"unscoped"`},
+	} {
 		a.password, a.at, a.current = passwords[a.name], c.addresses["identity"], new(atomic.Pointer[string])
 		c.accounts = append(c.accounts, a)
 		c.login(a)
@@ -118,7 +127,8 @@ func (c *cloud) address(api string) string { return c.addresses[api] }
 // login gets an account a new token.
 func (c *cloud) login(a account) {
 	c.t.Helper()
-	body := fmt.Sprintf(`{"auth":{"identity":{"methods":["password"],"password":{"user":{"name":%q,"domain":{"id":"default"},"password":%q}}},"scope":%s}}`, a.name, a.password, a.scope)
+	body := fmt.Sprintf(`{"auth":{"identity":{"methods":["password"],"password":{"user":{"name":%q,`+
+		`"domain":{"id":"default"},"password":%q}}},"scope":%s}}`, a.name, a.password, a.scope)
 	res, err := http.Post("http://"+a.at+"/v3/auth/tokens", "application/json", strings.NewReader(body))
 	if err != nil {
 		c.t.Errorf("logging in as %s: %v", a.name, err)
@@ -202,8 +212,10 @@ var logLine = regexp.MustCompile(`^[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9:.]+ [0-9]+ (D
 
 // expected are the errors that clients cause: those of documented answers, and those after agents
 // and hosts report invalid values, or after their providers are changed.
-var expected = regexp.MustCompile(`a request failed error="(Unable to create the network\. No tenant network|Binding for port |Failed to attach network adapter device )|` +
-	`the agent's devices are not synced to placement |the resources of the host are not up to date in placement |the tree of a host could not be synced to placement `)
+var expected = regexp.MustCompile(`a request failed error="(Unable to create the network\. ` +
+	`No tenant network|Binding for port |Failed to attach network adapter device )|` +
+	`the agent's devices are not synced to placement |the resources of the host are not up to date in placement |the ` +
+	`tree of a host could not be synced to placement `)
 
 // Write takes what the program logs.
 func (l *watchedLog) Write(text []byte) (int, error) {

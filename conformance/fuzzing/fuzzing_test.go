@@ -16,7 +16,8 @@ import (
 )
 
 var (
-	seed     = flag.Uint64("fuzzing.seed", 20261123, "repeat what a run with this seed sent, as far as the answers are the same")
+	seed = flag.Uint64("fuzzing.seed", 20261123,
+		"repeat what a run with this seed sent, as far as the answers are the same")
 	requests = flag.Int("fuzzing.requests", 4000, "how many requests are sent")
 	clients  = flag.Int("fuzzing.clients", 2, "how many clients send them; with one the same seed is the same requests")
 	only     = flag.String("fuzzing.only", "", "only routes that this regular expression matches, as in \"network POST\"")
@@ -40,7 +41,8 @@ func TestRoutes(t *testing.T) {
 		want[r.String()] = true
 	}
 	c := start(t)
-	served := regexp.MustCompile(`(?m)^berth_http_request_seconds_count\{method="([A-Z]+)",route="([^"]+)",service="([^"]+)"\}`)
+	served := regexp.MustCompile(`(?m)^berth_http_request_seconds_count\{method="([A-Z]+)",route="([^"]+)",` +
+		`service="([^"]+)"\}`)
 	for api := range apis {
 		_, text := c.get("/" + api + "/metrics")
 		found := served.FindAllStringSubmatch(text, -1)
@@ -76,7 +78,8 @@ func TestFuzz(t *testing.T) {
 	}
 	f := &fuzzer{t: t, cloud: start(t), table: table, pool: newPool(), seen: map[*route]map[int]int{}, moves: newTally()}
 	for _, rt := range table {
-		if small := rt.api == "identity" || rt.api == "image"; rt.method == "POST" && len(rt.bodies) > 0 && !strings.Contains(rt.path, "{") && (!small || rt.path == "/v3/auth/tokens") {
+		if small := rt.api == "identity" || rt.api == "image"; rt.method == "POST" && len(rt.bodies) > 0 &&
+			!strings.Contains(rt.path, "{") && (!small || rt.path == "/v3/auth/tokens") {
 			f.makers = append(f.makers, rt)
 		}
 	}
@@ -89,7 +92,8 @@ func TestFuzz(t *testing.T) {
 		all.Go(func() { f.client(n) })
 	}
 	all.Wait()
-	t.Logf("%d requests in %v; the slowest took %v:\n%.500s\nby service and status:%s\nvalid moves:%s", f.sent.Load(), time.Since(begin).Round(time.Millisecond), f.slowest.took, f.slowest.request, f.summary(), f.moves)
+	t.Logf("%d requests in %v; the slowest took %v:\n%.500s\nby service and status:%s\nvalid moves:%s", f.sent.Load(),
+		time.Since(begin).Round(time.Millisecond), f.slowest.took, f.slowest.request, f.summary(), f.moves)
 	if f.sent.Load() >= 10_000 && *only == "" {
 		f.coverage()
 	}
@@ -173,7 +177,8 @@ func (f *fuzzer) choose(m *maker) *route {
 		return rt
 	}
 	for _, other := range f.table {
-		if other.api == rt.api && other.method == "DELETE" && strings.HasPrefix(other.path, rt.path+"/{") && strings.Count(other.path, "/") == strings.Count(rt.path, "/")+1 {
+		if other.api == rt.api && other.method == "DELETE" && strings.HasPrefix(other.path, rt.path+"/{") &&
+			strings.Count(other.path, "/") == strings.Count(rt.path, "/")+1 {
 			return other
 		}
 	}
@@ -277,9 +282,12 @@ func (f *fuzzer) summary() string {
 }
 
 // never are routes that refuse everything.
-var never = regexp.MustCompile(`^(placement GET /berth/v1/own/explain$|image (POST|PUT|PATCH|DELETE) |identity (POST|PUT|PATCH|DELETE) /v3/[a-z]+(/\{id\})?$|image GET /v2/images/\{id\}/(file|members)|` +
-	`network (PUT|DELETE) /v2\.0/[a-z/-]+$|network POST /v2\.0/(.*/tags|agents|availability_zones|extensions|network-ip-availabilities|qos/rule-types)$|` +
-	`network DELETE /v2\.0/(extensions/|ports/\{port_id\}/bindings$|qos/policies/\{policy_id\}/[a-z_]+$)|network PUT /v2\.0/(ports/\{port_id\}/bindings$|network-ip-|security-group-rules/|qos/policies/\{policy_id\}/[a-z_]+$)|` +
+var never = regexp.MustCompile(`^(placement GET /berth/v1/own/explain$|image (POST|PUT|PATCH|DELETE) |identity ` +
+	`(POST|PUT|PATCH|DELETE) /v3/[a-z]+(/\{id\})?$|image GET /v2/images/\{id\}/(file|members)|` +
+	`network (PUT|DELETE) /v2\.0/[a-z/-]+$|network POST ` +
+	`/v2\.0/(.*/tags|agents|availability_zones|extensions|network-ip-availabilities|qos/rule-types)$|` +
+	`network DELETE /v2\.0/(extensions/|ports/\{port_id\}/bindings$|qos/policies/\{policy_id\}/[a-z_]+$)|network PUT ` +
+	`/v2\.0/(ports/\{port_id\}/bindings$|network-ip-|security-group-rules/|qos/policies/\{policy_id\}/[a-z_]+$)|` +
 	`compute GET /v2\.1/os-hypervisors/\{id\}/uptime)`)
 
 // coverage requires a long run to have reached nearly all routes: some need a state that random
@@ -301,7 +309,8 @@ func (f *fuzzer) coverage() {
 	}
 	for _, a := range moves {
 		if f.moves.succeeded(a.name) == 0 && !slices.Contains(unlikely, a.name) {
-			f.t.Errorf("%s was never answered with a success: %v; the last refusal is %s", a.name, f.moves.all[a.name], f.moves.refused[a.name])
+			f.t.Errorf("%s was never answered with a success: %v; the last refusal is %s", a.name, f.moves.all[a.name],
+				f.moves.refused[a.name])
 		}
 	}
 	if f.sent.Load() >= long && missed > len(f.table)/share {

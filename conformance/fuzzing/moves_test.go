@@ -8,9 +8,9 @@ import (
 	"sync"
 )
 
-// Random requests seldom find a server in the state that a move needs, with a body that is valid. So some of the requests
-// are about servers whose states were read just before, and most of those are valid: they reach the rules, the operations
-// and the hosts.
+// Random requests seldom find a server in the state that a move needs, with a body that is valid.
+// So some of the requests are about servers whose states were read just before, and most of those
+// are valid: they reach the rules, the operations and the hosts.
 
 // A move is a valid request about servers, hosts or flavors, for servers in some states.
 type move struct {
@@ -34,8 +34,8 @@ const (
 // silentHost reports and never does anything, so that moves to it wait and can be aborted.
 const silentHost = "silent0"
 
-// unlikely are moves that find a server in the right state by chance only: one is shelved for a moment only, one moves
-// as long as its hosts need.
+// unlikely are moves that find a server in the right state by chance only: one is shelved for a
+// moment only, one moves as long as its hosts need.
 var unlikely = []string{"shelveOffload", "force_complete"}
 
 // moves are all of them; what is there more than once is sent more often.
@@ -44,10 +44,18 @@ var moves = []move{
 	{"list services", "GET /v2.1/os-services", "", 93, ""},
 	{"list ports", "GET /v2.1/servers/{server}/os-interface", resting, 93, ""},
 	{"port", "POST /v2.0/ports", "", 93, `{"port":{"network_id":"$id:networks"}}`},
-	{"create", createPath, "", 93, `{"server":{"name":"$name","flavorRef":"$id:flavors","imageRef":"$id:images","networks":"none"}}`},
-	{"create with a port", createPath, "", 93, `{"server":{"name":"$name","flavorRef":"$id:flavors","imageRef":"$id:images","networks":[{"port":"$id:free_ports"}]}}`},
-	{"create in a network", createPath, "", 93, `{"server":{"name":"$name","flavorRef":"$id:flavors","imageRef":"$id:images","networks":[{"uuid":"$id:networks"}]}}`},
-	{"create on a host", createPath, "", 93, `{"server":{"name":"$name","flavorRef":"$id:flavors","imageRef":"$id:images","networks":"none","host":"` + upHosts + `"}}`},
+	{
+		"create", createPath, "", 93,
+		`{"server":{"name":"$name","flavorRef":"$id:flavors","imageRef":"$id:images","networks":"none"}}`,
+	},
+	{"create with a port", createPath, "", 93, `{"server":{"name":"$name","flavorRef":"$id:flavors",` +
+		`"imageRef":"$id:images","networks":[{"port":"$id:free_ports"}]}}`},
+	{
+		"create in a network", createPath, "", 93,
+		`{"server":{"name":"$name","flavorRef":"$id:flavors","imageRef":"$id:images","networks":[{"uuid":"$id:networks"}]}}`,
+	},
+	{"create on a host", createPath, "", 93, `{"server":{"name":"$name","flavorRef":"$id:flavors",` +
+		`"imageRef":"$id:images","networks":"none","host":"` + upHosts + `"}}`},
 	{"resize", actionPath, resting, 93, `{"resize":{"flavorRef":"$id:flavors"}}`},
 	{"resize", actionPath, resting, 93, `{"resize":{"flavorRef":"$id:flavors"}}`},
 	{"migrate", actionPath, resting, 93, `{"migrate":null}`},
@@ -58,7 +66,10 @@ var moves = []move{
 	{"revertResize", actionPath, "VERIFY_RESIZE", 93, `{"revertResize":null}`},
 	{"os-migrateLive", actionPath, "ACTIVE PAUSED", 93, `{"os-migrateLive":{"host":null,"block_migration":"auto"}}`},
 	{"os-migrateLive", actionPath, "ACTIVE", 93, `{"os-migrateLive":{"host":"` + upHosts + `","block_migration":"auto"}}`},
-	{"os-migrateLive", actionPath, "ACTIVE", 67, `{"os-migrateLive":{"host":"` + silentHost + `","block_migration":"auto","force":true}}`},
+	{
+		"os-migrateLive", actionPath, "ACTIVE", 67,
+		`{"os-migrateLive":{"host":"` + silentHost + `","block_migration":"auto","force":true}}`,
+	},
 	{"evacuate", actionPath, "ACTIVE SHUTOFF ERROR", 93, `{"evacuate":{}}`},
 	{"evacuate", actionPath, "ACTIVE SHUTOFF ERROR", 93, `{"evacuate":{"host":"` + upHosts + `"}}`},
 	{"rebuild", actionPath, "ACTIVE SHUTOFF ERROR", 93, `{"rebuild":{"imageRef":"$id:images"}}`},
@@ -74,22 +85,35 @@ var moves = []move{
 	{"suspend", actionPath, "ACTIVE", 93, `{"suspend":null}`},
 	{"resume", actionPath, "SUSPENDED", 93, `{"resume":null}`},
 	{"resume", actionPath, "SUSPENDED", 93, `{"resume":null}`},
-	{"attach", "POST /v2.1/servers/{server}/os-interface", resting, 93, `{"interfaceAttachment":{"port_id":"$id:free_ports"}}`},
+	{
+		"attach", "POST /v2.1/servers/{server}/os-interface", resting, 93,
+		`{"interfaceAttachment":{"port_id":"$id:free_ports"}}`,
+	},
 	{"detach", "DELETE /v2.1/servers/{server}/os-interface/{port}", resting, 93, ""},
 	{"abort", "DELETE /v2.1/servers/{server}/migrations/{migration}", "MIGRATING", 93, ""},
 	{"abort", "DELETE /v2.1/servers/{server}/migrations/{migration}", "MIGRATING", 93, ""},
 	{"migrations", "GET /v2.1/servers/{server}/migrations", "MIGRATING", 93, ""},
-	{"force_complete", "POST /v2.1/servers/{server}/migrations/{migration}/action", "MIGRATING", 93, `{"force_complete":null}`},
-	{"delete", "DELETE /v2.1/servers/{server}", "ACTIVE SHUTOFF ERROR VERIFY_RESIZE SHELVED_OFFLOADED MIGRATING RESIZE PAUSED SUSPENDED", 93, ""},
+	{
+		"force_complete", "POST /v2.1/servers/{server}/migrations/{migration}/action", "MIGRATING", 93,
+		`{"force_complete":null}`,
+	},
+	{
+		"delete", "DELETE /v2.1/servers/{server}",
+		"ACTIVE SHUTOFF ERROR VERIFY_RESIZE SHELVED_OFFLOADED MIGRATING RESIZE PAUSED SUSPENDED", 93, "",
+	},
 	{"force down", servicePath, "", 93, `{"status":"enabled","forced_down":"$bool"}`},
 	{"force up", servicePath, "", 93, `{"status":"enabled","forced_down":false}`},
 	{"reset state", actionPath, "ERROR", 93, `{"os-resetState":{"state":"active"}}`},
-	{"beat", beatPath, "", 93, `{"host":{"host":"` + silentHost + `","version":9,"node":{"id":"f0220000-0000-4000-8000-000000000000","name":"` + silentHost + `","type":"fake","vcpus":64,"memory_mb":65536,"disk_gb":1000},` +
-		`"inventory":{"vcpu":{"total":64,"initial_allocation_ratio":16},"pcpu":{"total":0,"initial_allocation_ratio":1},"memory_mb":{"total":65536,"initial_allocation_ratio":1.5},"disk_gb":{"total":1000,"initial_allocation_ratio":1}}}}`},
+	{"beat", beatPath, "", 93, `{"host":{"host":"` + silentHost +
+		`","version":9,"node":{"id":"f0220000-0000-4000-8000-000000000000","name":"` + silentHost +
+		`","type":"fake","vcpus":64,"memory_mb":65536,"disk_gb":1000},` +
+		`"inventory":{"vcpu":{"total":64,"initial_allocation_ratio":16},"pcpu":{"total":0,"initial_allocation_ratio":1},` +
+		`"memory_mb":{"total":65536,"initial_allocation_ratio":1.5},"disk_gb":{"total":1000,` +
+		`"initial_allocation_ratio":1}}}}`},
 }
 
-// move generates a request about a server in a fitting state; nil when there is no server or no route for it. One in
-// four of them has an error in its body after all.
+// move generates a request about a server in a fitting state; nil when there is no server or no
+// route for it. One in four of them has an error in its body after all.
 func (m *maker) move(table []*route, c *cloud) *request {
 	a := moves[m.IntN(len(moves))]
 	if m.chance(4) {
@@ -136,7 +160,11 @@ func (m *maker) move(table []*route, c *cloud) *request {
 	if a.route == listPath {
 		q.target += "?all_tenants=1"
 	}
-	q.header = []string{"Host: " + q.host, fmt.Sprintf("OpenStack-API-Version: compute 2.%d", a.minor), "Accept: application/json", "Content-Type: application/json", "X-Auth-Token: " + m.users[0].token()} // the administrator's
+	// The header is the administrator's.
+	q.header = []string{
+		"Host: " + q.host, fmt.Sprintf("OpenStack-API-Version: compute 2.%d", a.minor), "Accept: application/json",
+		"Content-Type: application/json", "X-Auth-Token: " + m.users[0].token(),
+	}
 	if a.route == beatPath {
 		q.header = append(q.header, "X-Berth-Host-Key: "+m.keys[silentHost])
 	}

@@ -25,13 +25,19 @@ func (m *maker) odd() string {
 		n := m.IntN(m.one2(20, 2000))
 		return "[" + strings.Repeat(quoted(m.id("ports"))+",", n) + `"x"]`
 	}
-	return m.one("null", "true", "false", "0", "-1", "1", "-0", "0.0", "1.5", "1e3", "1e400", "-1e400", "1E-400", "2147483647", "2147483648", "-2147483648",
-		"4294967296", "9223372036854775807", "9223372036854775808", "-9223372036854775808", "-9223372036854775809", "18446744073709551616", "NaN", "Infinity", "-Infinity",
-		`""`, `" "`, `"\u0000"`, `"\ud800"`, `"\udc00\ud800"`, `"\ud83d\ude00"`, "\"\xff\xfe\"", "\"\xed\xa0\x80\"", "\"\xc0\x80\"", `"a\nb"`, `"\n"`, `"None"`, `"null"`, `"true"`, `"0"`, `"-1"`, `"1e3"`, `"٣"`, `"²"`, `"１"`,
-		`"../.."`, `"%00"`, `"%s%n"`, `"' OR 1=1 --"`, `"<script>"`, `"{}"`, `"\\"`, `"\u202e"`, `"K"`, `"ß"`, `"İ"`, `"default"`, `"all"`,
-		`"0.0.0.0/0"`, `"::/0"`, `"::ffff:10.0.0.1"`, `"10.0.0.1/33"`, `"fe80::1%eth0"`, `"255.255.255.255"`, `"00:00:00:00:00:00"`, `"ff:ff:ff:ff:ff:ff"`, `"010.0.0.1"`, `"10.0.0"`, `"1"`,
+	return m.one("null", "true", "false", "0", "-1", "1", "-0", "0.0", "1.5", "1e3", "1e400", "-1e400", "1E-400",
+		"2147483647", "2147483648", "-2147483648",
+		"4294967296", "9223372036854775807", "9223372036854775808", "-9223372036854775808", "-9223372036854775809",
+		"18446744073709551616", "NaN", "Infinity", "-Infinity",
+		`""`, `" "`, `"\u0000"`, `"\ud800"`, `"\udc00\ud800"`, `"\ud83d\ude00"`, "\"\xff\xfe\"", "\"\xed\xa0\x80\"",
+		"\"\xc0\x80\"", `"a\nb"`, `"\n"`, `"None"`, `"null"`, `"true"`, `"0"`, `"-1"`, `"1e3"`, `"٣"`, `"²"`, `"１"`,
+		`"../.."`, `"%00"`, `"%s%n"`, `"' OR 1=1 --"`, `"<script>"`, `"{}"`, `"\\"`, `"\u202e"`, `"K"`, `"ß"`, `"İ"`,
+		`"default"`, `"all"`,
+		`"0.0.0.0/0"`, `"::/0"`, `"::ffff:10.0.0.1"`, `"10.0.0.1/33"`, `"fe80::1%eth0"`, `"255.255.255.255"`,
+		`"00:00:00:00:00:00"`, `"ff:ff:ff:ff:ff:ff"`, `"010.0.0.1"`, `"10.0.0"`, `"1"`,
 		"{}", "[]", "[[]]", "[null]", `[""]`, `[{}]`, `{"":""}`, `{"a":null}`, `{"id":"x"}`, "[1,1]", `["a","a"]`,
-		"'x'", "undefined", "{a:1}", "[1,]", `{"a":1,}`, "01", "+1", ".5", "1.", "0x10", "// no", "\"\t\"", "\ufeff1", `"`, "")
+		"'x'", "undefined", "{a:1}", "[1,]", `{"a":1,}`, "01", "+1", ".5", "1.", "0x10", "// no", "\"\t\"", "\ufeff1", `"`,
+		"")
 }
 
 func (m *maker) one2(a, b int) int {
@@ -66,7 +72,8 @@ func (m *maker) spoil(body *node) {
 				n.raw = quoted(n.raw)
 			}
 		case 5:
-			*n = *m.word(m.one("$uuid", "$name", "$ip", "$int:-5:100000", "$bool", "$id:networks", "$id:servers", "$cidr", "$class", "$trait", "$host"))
+			*n = *m.word(m.one("$uuid", "$name", "$ip", "$int:-5:100000", "$bool", "$id:networks", "$id:servers", "$cidr",
+				"$class", "$trait", "$host"))
 		default:
 			*n = node{raw: m.odd()}
 		}
@@ -86,8 +93,10 @@ func (n *node) grow(m *maker) {
 		return
 	}
 	if len(n.members) == 0 || m.chance(2) {
-		name := m.one("id", "uuid", "tenant_id", "project_id", "revision_number", "created_at", "status", "unknown", "", "name ", "NAME", "binding:host_id",
-			"router:external", "is_default", "force", "\x00", "ünknown", "adminPass", "host", "OS-DCF:diskConfig", "generation", "device_owner", "shared", strings.Repeat("k", 300))
+		name := m.one("id", "uuid", "tenant_id", "project_id", "revision_number", "created_at", "status", "unknown", "",
+			"name ", "NAME", "binding:host_id",
+			"router:external", "is_default", "force", "\x00", "ünknown", "adminPass", "host", "OS-DCF:diskConfig", "generation",
+			"device_owner", "shared", strings.Repeat("k", 300))
 		n.members = append(n.members, member{name, &node{raw: m.odd()}})
 		return
 	}

@@ -21,7 +21,9 @@ type pool struct {
 const most = 300
 
 func newPool() *pool {
-	return &pool{ids: map[string][]string{}, generations: map[string]int{}, parents: map[string]string{}, states: map[string]string{}}
+	return &pool{
+		ids: map[string][]string{}, generations: map[string]int{}, parents: map[string]string{}, states: map[string]string{},
+	}
 }
 
 // add stores an id, in place of another when there are many.
@@ -45,8 +47,8 @@ func (p *pool) forget(kind, id string) {
 	delete(p.states, id)
 }
 
-// serverIn returns a server that was in one of some states when it was read last, and an id of a kind, unless that is "",
-// that was learnt from a request about the server; "" when there is none.
+// serverIn returns a server that was in one of some states when it was read last, and an id of a
+// kind, unless that is "", that was learnt from a request about the server; "" when there is none.
 func (p *pool) serverIn(r *rand.Rand, states []string, kind string) (server, child string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

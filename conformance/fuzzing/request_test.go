@@ -123,17 +123,23 @@ func (m *maker) request(rt *route, c *cloud) *request {
 // kindsOf is the kind of objects that a path names behind each of its segments, where that differs
 // from the segment.
 var kindsOf = map[string]string{
-	"os-aggregates": "aggregates", "os-server-groups": "server_groups", "os-services": "services", "os-hypervisors": "hypervisors",
-	"os-instance-actions": "requests", "os-interface": "ports", "network-ip-availabilities": "networks", "security-groups": "security_groups",
+	"os-aggregates": "aggregates", "os-server-groups": "server_groups", "os-services": "services",
+	"os-hypervisors":      "hypervisors",
+	"os-instance-actions": "requests", "os-interface": "ports", "network-ip-availabilities": "networks",
+	"security-groups":      "security_groups",
 	"security-group-rules": "security_group_rules",
 }
 
 // wordsOf are the words for objects without an id.
 var wordsOf = map[string]string{
-	"bindings": "$host", "hosts": "$host", "tags": "$tag", "traits": "$trait", "resource_classes": "$class", "inventories": "$class",
-	"allocations": "$consumer", "os-extra_specs": "$spec", "metadata": "$metakey", "os-quota-sets": "$project", "os-quota-class-sets": "$one:default|other",
-	"os-simple-tenant-usage": "$project", "quotas": "$project", "extensions": "$one:qos|agent|provider|standard-attr-tag|nothing",
-	"rule-types": "$one:bandwidth_limit|minimum_bandwidth|dscp_marking|none", "os-keypairs": "$keyname", "actions": "$one:deactivate|reactivate|import",
+	"bindings": "$host", "hosts": "$host", "tags": "$tag", "traits": "$trait", "resource_classes": "$class",
+	"inventories": "$class",
+	"allocations": "$consumer", "os-extra_specs": "$spec", "metadata": "$metakey", "os-quota-sets": "$project",
+	"os-quota-class-sets":    "$one:default|other",
+	"os-simple-tenant-usage": "$project", "quotas": "$project",
+	"extensions": "$one:qos|agent|provider|standard-attr-tag|nothing",
+	"rule-types": "$one:bandwidth_limit|minimum_bandwidth|dscp_marking|none", "os-keypairs": "$keyname",
+	"actions": "$one:deactivate|reactivate|import",
 	"members": "$project",
 }
 
@@ -179,8 +185,10 @@ func (m *maker) path(rt *route, q *request) string {
 		next = next[1:]
 		segments[i] = url.PathEscape(id)
 		if m.chance(40) {
-			segments[i] = m.one("%00", "%2F", "..", ".", "%2e%2e", "a%0Ab", "%ff%fe", "%zz", "%", "x%", "ü", "detail", "null", "0", "-1", "1e3", "9999999999999999999999",
-				strings.Repeat("9", 3000), strings.ToUpper(id), id+".json", id+"%0a", "%20"+id, id+"%20", ";a=b", strings.ReplaceAll(id, "-", ""), "{"+id+"}", "urn:uuid:"+id, "")
+			segments[i] = m.one("%00", "%2F", "..", ".", "%2e%2e", "a%0Ab", "%ff%fe", "%zz", "%", "x%", "ü", "detail", "null",
+				"0", "-1", "1e3", "9999999999999999999999",
+				strings.Repeat("9", 3000), strings.ToUpper(id), id+".json", id+"%0a", "%20"+id, id+"%20", ";a=b",
+				strings.ReplaceAll(id, "-", ""), "{"+id+"}", "urn:uuid:"+id, "")
 		}
 		if m.chance(200) {
 			segments[i] += strings.Repeat("y", 1<<m.IntN(20))
@@ -191,15 +199,29 @@ func (m *maker) path(rt *route, q *request) string {
 	}
 	path := strings.Join(segments, "/")
 	if m.chance(60) {
-		path = m.one(path+"/", path+".json", "/"+path, strings.ToUpper(path), path+"/x", path+"//", "/%2e"+path, path+"/..", path+";x", path+"#f", "", "*", "http://other"+path, path[:len(path)/2], path+"%0d%0aX:%20y")
+		path = m.one(path+"/", path+".json", "/"+path, strings.ToUpper(path), path+"/x", path+"//", "/%2e"+path, path+"/..",
+			path+";x", path+"#f", "", "*", "http://other"+path, path[:len(path)/2], path+"%0d%0aX:%20y")
 	}
 	return path
 }
 
 // pages are the parameters of lists of the network service, and serverPages of servers.
 var (
-	pages       = []param{{"limit", "$int:0:20"}, {"marker", "$id:networks"}, {"marker", "$id:ports"}, {"page_reverse", "$bool"}, {"fields", "$one:id|name|tenant_id"}, {"sort_key", "$one:id|name|tenant_id|created_at"}, {"sort_dir", "$one:asc|desc"}}
-	serverPages = []param{{"limit", "$int:0:20"}, {"marker", "$id:servers"}, {"sort_key", "$one:uuid|display_name|created_at|vm_state|key_name|vm_mode"}, {"sort_dir", "$one:asc|desc"}}
+	pages = []param{
+		{"limit", "$int:0:20"},
+		{"marker", "$id:networks"},
+		{"marker", "$id:ports"},
+		{"page_reverse", "$bool"},
+		{"fields", "$one:id|name|tenant_id"},
+		{"sort_key", "$one:id|name|tenant_id|created_at"},
+		{"sort_dir", "$one:asc|desc"},
+	}
+	serverPages = []param{
+		{"limit", "$int:0:20"},
+		{"marker", "$id:servers"},
+		{"sort_key", "$one:uuid|display_name|created_at|vm_state|key_name|vm_mode"},
+		{"sort_dir", "$one:asc|desc"},
+	}
 )
 
 // query generates the query of a route.
@@ -228,14 +250,21 @@ func (m *maker) query(rt *route) string {
 		}
 	}
 	if m.chance(20) {
-		parts = append(parts, m.one("unknown=1", "=", "=x", "limit", "limit=-1", "limit=0", "limit=99999999999999999999", "marker=", "marker=%00", "fields=", "fields=%ff", "sort_key=", "sort_dir=up",
-			"sort_key=id&sort_dir=asc&sort_dir=desc", "%zz=1", "a=%", "a=%f", "a=%ff", "a;b=c", "&&&", "name=%00", "name=%ed%a0%80", "a+b=c+d", "tenant_id=", "project_id=x&project_id=y", "id=", "id=1&id=2", "all_tenants=x",
-			"resources=", "resources=VCPU", "resources=VCPU:", "resources=VCPU:0", "resources=VCPU:99999999999999", "resources1=VCPU:1&resources2=VCPU:1", "required=", "required=in:", "member_of=in:", "member_of=x", "limit=1e3", "limit=%2B1", "limit=%D9%A3"))
+		parts = append(parts, m.one("unknown=1", "=", "=x", "limit", "limit=-1", "limit=0", "limit=99999999999999999999",
+			"marker=", "marker=%00", "fields=", "fields=%ff", "sort_key=", "sort_dir=up",
+			"sort_key=id&sort_dir=asc&sort_dir=desc", "%zz=1", "a=%", "a=%f", "a=%ff", "a;b=c", "&&&", "name=%00",
+			"name=%ed%a0%80", "a+b=c+d", "tenant_id=", "project_id=x&project_id=y", "id=", "id=1&id=2", "all_tenants=x",
+			"resources=", "resources=VCPU", "resources=VCPU:", "resources=VCPU:0", "resources=VCPU:99999999999999",
+			"resources1=VCPU:1&resources2=VCPU:1", "required=", "required=in:", "member_of=in:", "member_of=x", "limit=1e3",
+			"limit=%2B1", "limit=%D9%A3"))
 	}
 	if m.chance(300) {
 		n := m.IntN(5000)
-		parts = append(parts, m.one("name="+strings.Repeat("n", n*20), strings.Repeat("a=b&", n), strings.Repeat("id="+m.uuid()+"&", n/3), strings.Repeat("fields=id&", n),
-			strings.Repeat("required=HW_CPU_X86_AVX2&", n/2), strings.Repeat("sort_key=id&sort_dir=asc&", n/4), "resources="+strings.Repeat("VCPU:1,", n), strings.Repeat("tags=a,b&", n/2), "required=in:"+strings.Repeat("CUSTOM_A,", n)))
+		parts = append(parts, m.one("name="+strings.Repeat("n", n*20), strings.Repeat("a=b&", n),
+			strings.Repeat("id="+m.uuid()+"&", n/3), strings.Repeat("fields=id&", n),
+			strings.Repeat("required=HW_CPU_X86_AVX2&", n/2), strings.Repeat("sort_key=id&sort_dir=asc&", n/4),
+			"resources="+strings.Repeat("VCPU:1,", n), strings.Repeat("tags=a,b&", n/2),
+			"required=in:"+strings.Repeat("CUSTOM_A,", n)))
 	}
 	if len(parts) == 0 {
 		return ""
@@ -261,7 +290,9 @@ func (m *maker) headers(rt *route, c *cloud, body bodyTemplate) (lines []string)
 		}
 		version := fmt.Sprintf("%s %s.%d", rt.api, map[string]string{"placement": "1", "compute": "2"}[rt.api], minor)
 		if m.chance(30) {
-			version = m.one(rt.api, rt.api+" latest", rt.api+" 9.9", rt.api+" 1", rt.api+" 2.", rt.api+" 2.999999999999999999999", rt.api+" -1.1", rt.api+" 1.1.1", "compute 2.1, placement 1.1", "", ",,,", rt.api+" 1.1 1.2")
+			version = m.one(rt.api, rt.api+" latest", rt.api+" 9.9", rt.api+" 1", rt.api+" 2.",
+				rt.api+" 2.999999999999999999999", rt.api+" -1.1", rt.api+" 1.1.1", "compute 2.1, placement 1.1", "", ",,,",
+				rt.api+" 1.1 1.2")
 		}
 		if !m.chance(40) {
 			lines = append(lines, "OpenStack-API-Version: "+version)
@@ -273,23 +304,36 @@ func (m *maker) headers(rt *route, c *cloud, body bodyTemplate) (lines []string)
 	if !m.chance(20) {
 		accept := "application/json"
 		if m.chance(8) {
-			accept = m.one("*/*", "text/html", "text/plain", "application/*;q=0.5, text/html", "application/json;q=0", "x", "", "*/*;q=x", strings.Repeat("a/b,", 500))
+			accept = m.one("*/*", "text/html", "text/plain", "application/*;q=0.5, text/html", "application/json;q=0", "x", "",
+				"*/*;q=x", strings.Repeat("a/b,", 500))
 		}
 		lines = append(lines, "Accept: "+accept)
 	}
 	if !m.chance(20) {
 		media := "application/json"
 		if m.chance(15) {
-			media = m.one("", "text/plain", "application/xml", "application/json; charset=utf-16", "application/json;", "APPLICATION/JSON", "application/octet-stream", "multipart/form-data; boundary=x", "json", "application/json, text/plain", "application/openstack-images-v2.1-json-patch")
+			media = m.one("", "text/plain", "application/xml", "application/json; charset=utf-16", "application/json;",
+				"APPLICATION/JSON", "application/octet-stream", "multipart/form-data; boundary=x", "json",
+				"application/json, text/plain", "application/openstack-images-v2.1-json-patch")
 		}
 		lines = append(lines, "Content-Type: "+media)
 	}
 	if m.chance(15) {
-		lines = append(lines, m.one("If-Match: revision_number=0", "If-Match: revision_number=1", "If-Match: revision_number=x", "If-Match: *", "If-Match: ", "If-None-Match: *", "If-Modified-Since: Mon, 01 Jan 2035 00:00:00 GMT",
-			"X-OpenStack-Request-ID: req-"+m.uuid(), "X-OpenStack-Request-ID: nonsense", "X-OpenStack-Request-ID: req-"+strings.Repeat("a", 5000), "Accept-Encoding: gzip", "Accept-Encoding: gzip;q=0, *", "Accept-Encoding: br",
-			"Expect: 100-continue", "Expect: nonsense", "Origin: http://evil.example", "Access-Control-Request-Method: PUT", "X-Forwarded-For: 1.2.3.4", "X-Forwarded-Proto: https", "X-Forwarded-Host: evil.example", "Forwarded: for=x;proto=https",
-			"X-HTTP-Method-Override: DELETE", "Connection: close", "Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAARAAAAAAAIAAAAA", "Upgrade: websocket", "Content-Encoding: gzip", "Range: bytes=0-1", "Cookie: a=b", "X-Project-Id: admin", "X-Roles: admin", "X-Identity-Status: Confirmed",
-			"X-Long: "+strings.Repeat("h", 1<<m.IntN(20)), "TE: trailers", "Accept-Language: xx;q=2", "traceparent: 00-x", "traceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"))
+		lines = append(lines, m.one("If-Match: revision_number=0", "If-Match: revision_number=1",
+			"If-Match: revision_number=x", "If-Match: *", "If-Match: ", "If-None-Match: *",
+			"If-Modified-Since: Mon, 01 Jan 2035 00:00:00 GMT",
+			"X-OpenStack-Request-ID: req-"+m.uuid(), "X-OpenStack-Request-ID: nonsense",
+			"X-OpenStack-Request-ID: req-"+strings.Repeat("a", 5000), "Accept-Encoding: gzip", "Accept-Encoding: gzip;q=0, *",
+			"Accept-Encoding: br",
+			"Expect: 100-continue", "Expect: nonsense", "Origin: http://evil.example", "Access-Control-Request-Method: PUT",
+			"X-Forwarded-For: 1.2.3.4", "X-Forwarded-Proto: https", "X-Forwarded-Host: evil.example",
+			"Forwarded: for=x;proto=https",
+			"X-HTTP-Method-Override: DELETE", "Connection: close",
+			"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAARAAAAAAAIAAAAA",
+			"Upgrade: websocket", "Content-Encoding: gzip", "Range: bytes=0-1", "Cookie: a=b", "X-Project-Id: admin",
+			"X-Roles: admin", "X-Identity-Status: Confirmed",
+			"X-Long: "+strings.Repeat("h", 1<<m.IntN(20)), "TE: trailers", "Accept-Language: xx;q=2", "traceparent: 00-x",
+			"traceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"))
 	}
 	return lines
 }
@@ -323,20 +367,25 @@ func (m *maker) break_(q *request) {
 		q.how = chunked
 	}
 	if m.chance(60) {
-		q.method = m.one("GET", "PUT", "POST", "DELETE", "PATCH", "HEAD", "OPTIONS", "TRACE", "PROPFIND", "get", "CONNECT", "GET/1", strings.Repeat("M", 500))
+		q.method = m.one("GET", "PUT", "POST", "DELETE", "PATCH", "HEAD", "OPTIONS", "TRACE", "PROPFIND", "get", "CONNECT",
+			"GET/1", strings.Repeat("M", 500))
 	}
 	if m.chance(100) {
 		q.how = framing(m.IntN(int(broken) + 1))
 	}
 	if m.chance(200) {
-		q.header = append(q.header, m.one("no colon", "Name : x", ": x", " folded", "X-Bin: \x01\x02", "X-8: \xff\xfe", "Content-Length: 5\r\nContent-Length: 6", "Transfer-Encoding: gzip", "Transfer-Encoding: chunked, chunked", "Host: second", "X-Auth-Token: second"))
+		q.header = append(q.header, m.one("no colon", "Name : x", ": x", " folded", "X-Bin: \x01\x02", "X-8: \xff\xfe",
+			"Content-Length: 5\r\nContent-Length: 6", "Transfer-Encoding: gzip", "Transfer-Encoding: chunked, chunked",
+			"Host: second", "X-Auth-Token: second"))
 		q.crude = true
 	}
 	q.old = m.chance(100)
 	_, err := url.ParseRequestURI(q.target)
-	q.crude = q.crude || q.how >= both || q.old || err != nil || strings.ContainsAny(q.target, " \x00\r\n#") || !strings.HasPrefix(q.target, "/") ||
+	q.crude = q.crude || q.how >= both || q.old || err != nil || strings.ContainsAny(q.target, " \x00\r\n#") ||
+		!strings.HasPrefix(q.target, "/") ||
 		len(q.bytes())-len(q.body) > 60_000 || q.header[0] != "Host: "+q.host || q.method == "CONNECT" || q.method == "GET/1"
 	for _, line := range q.header {
-		q.crude = q.crude || strings.HasPrefix(line, "Expect: n") || strings.HasPrefix(line, "Upgrade") || strings.Contains(line, "HTTP2-Settings")
+		q.crude = q.crude || strings.HasPrefix(line, "Expect: n") || strings.HasPrefix(line, "Upgrade") ||
+			strings.Contains(line, "HTTP2-Settings")
 	}
 }

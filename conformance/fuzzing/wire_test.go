@@ -122,8 +122,11 @@ func timedOut(err error) bool {
 
 // repeat returns a command that sends a request again: with curl where possible, else with nc.
 func (q *request) repeat() string {
-	printable := strings.IndexFunc(q.target+strings.Join(q.header, "")+q.method, func(r rune) bool { return r > unicode.MaxASCII || r < ' ' || r == '\'' }) < 0
-	if printable && !q.crude && q.how <= silent && len(q.body)+len(q.target)+len(strings.Join(q.header, "")) < 3000 && !strings.ContainsAny(q.body, "'\x00") {
+	printable := strings.IndexFunc(q.target+strings.Join(q.header, "")+q.method, func(r rune) bool {
+		return r > unicode.MaxASCII || r < ' ' || r == '\''
+	}) < 0
+	if printable && !q.crude && q.how <= silent && len(q.body)+len(q.target)+len(strings.Join(q.header, "")) < 3000 &&
+		!strings.ContainsAny(q.body, "'\x00") {
 		out := fmt.Sprintf("curl -gsS --path-as-is -X %s 'http://%s%s'", q.method, q.host, q.target)
 		for _, line := range q.header[1:] {
 			out += " -H '" + line + "'"

@@ -42,7 +42,9 @@ func init() { // words refer to words
 		"generation": func(m *maker, _ []string) *node {
 			return number(m.pool.generation(m.provider) + m.IntN(6)/5)
 		},
-		"consumer_generation": func(m *maker, _ []string) *node { return &node{raw: m.one("null", "null", "0", "1", "2", "3")} },
+		"consumer_generation": func(m *maker, _ []string) *node {
+			return &node{raw: m.one("null", "null", "0", "1", "2", "3")}
+		},
 	}
 	for name, f := range texts {
 		words[name] = func(m *maker, _ []string) *node { return text(f(m)) }
@@ -54,10 +56,12 @@ var texts = map[string]func(*maker) string{
 	"name": func(m *maker) string {
 		return m.one("a", "b", "web", "db-1", "Ünïcode", "x y", "net0", "policy0") + strconv.Itoa(m.IntN(60))
 	},
-	"text":          func(m *maker) string { return m.one("", "text", "länger 🙂", strings.Repeat("y", 200)) },
-	"uuid":          (*maker).uuid,
-	"provider":      func(m *maker) string { return m.id("resource_providers") },
-	"provider_name": func(m *maker) string { return m.one("devstack0", "cn", "cn:dev", "shared ") + strconv.Itoa(m.IntN(40)) },
+	"text":     func(m *maker) string { return m.one("", "text", "länger 🙂", strings.Repeat("y", 200)) },
+	"uuid":     (*maker).uuid,
+	"provider": func(m *maker) string { return m.id("resource_providers") },
+	"provider_name": func(m *maker) string {
+		return m.one("devstack0", "cn", "cn:dev", "shared ") + strconv.Itoa(m.IntN(40))
+	},
 	"aggregate":     func(m *maker) string { return fixed("a66", m.IntN(8)) },
 	"consumer":      func(m *maker) string { return fixed("c05", m.IntN(40)) },
 	"consumer_type": func(m *maker) string { return m.one("INSTANCE", "MIGRATION", "ALL", "unknown", "FUZZ") },
@@ -66,8 +70,12 @@ var texts = map[string]func(*maker) string{
 	"resources":     (*maker).resources,
 	"required":      (*maker).required,
 	"member_of":     (*maker).memberOf,
-	"trait_filter":  func(m *maker) string { return m.one("startswith:CUSTOM", "startswith:", "in:"+m.trait()+","+m.trait()) },
-	"project":       func(m *maker) string { return m.one("d3e0000000000000000000000000d3e0", "demo", "p1", "p2", m.uuid()) },
+	"trait_filter": func(m *maker) string {
+		return m.one("startswith:CUSTOM", "startswith:", "in:"+m.trait()+","+m.trait())
+	},
+	"project": func(m *maker) string {
+		return m.one("d3e0000000000000000000000000d3e0", "demo", "p1", "p2", m.uuid())
+	},
 	"user": func(m *maker) string {
 		return m.one("ad000000000000000000000000000001", "ad000000000000000000000000000002", "u1")
 	},
@@ -82,7 +90,9 @@ var texts = map[string]func(*maker) string{
 	"metakey": func(m *maker) string { return m.one("k", "key:1", "a.b", "a-b") },
 	"keyname": func(m *maker) string { return m.one("key", "my-key", "k_") + strconv.Itoa(m.IntN(10)) },
 	"spec": func(m *maker) string {
-		return m.one("hw:cpu_policy", "resources:VCPU", "resources1:CUSTOM_FUZZ1", "trait:CUSTOM_FUZZ1", "group_policy", "foo", "hw:mem_page_size", "resources:NET_BW_EGR_KILOBIT_PER_SEC", "quota:cpu_shares", "aggregate_instance_extra_specs:x")
+		return m.one("hw:cpu_policy", "resources:VCPU", "resources1:CUSTOM_FUZZ1", "trait:CUSTOM_FUZZ1", "group_policy",
+			"foo", "hw:mem_page_size", "resources:NET_BW_EGR_KILOBIT_PER_SEC", "quota:cpu_shares",
+			"aggregate_instance_extra_specs:x")
 	},
 	"spec_value": func(m *maker) string {
 		return m.one("1", "0", "required", "forbidden", "dedicated", "none", "isolate", "large", "1000")
@@ -119,7 +129,8 @@ var texts = map[string]func(*maker) string{
 	"wait": func(m *maker) string { return m.one("0", "0", "0", "1", "-1", "x", "", "1.5", "1e0") },
 }
 
-const sshKey = "ssh-rsa AAAAB3NzaC1yc2EAAAADAQABAAAAgQCqGKukO1De7zhZj6+H0qtjTkVxwTCpvKe4eCZ0FPqri0cb2JZfXJ/DgYSF6vUpwmJG8wVQZKjeGcjDOL5UlsuusFncCzWBQ7RKNUSesmQRMSGkVb1/3j+skZ6UtW+5u09lHNsj6tQ51s1SPrCBkedbNf0Tp0GbMJDyR4e9T04ZZw== me"
+const sshKey = "ssh-rsa AAAAB3NzaC1yc2EAAAADAQABAAAAgQCqGKukO1De7zhZj6+H0qtjTkVxwTCpvKe4eCZ0FPqri0cb2JZfXJ/DgYSF6v" +
+	"UpwmJG8wVQZKjeGcjDOL5UlsuusFncCzWBQ7RKNUSesmQRMSGkVb1/3j+skZ6UtW+5u09lHNsj6tQ51s1SPrCBkedbNf0Tp0GbMJDyR4e9T04ZZw== me"
 
 func text(s string) *node { return &node{raw: quoted(s)} }
 
@@ -139,7 +150,8 @@ func fixed(prefix string, n int) string {
 }
 
 func (m *maker) uuid() string {
-	return fmt.Sprintf("%08x-%04x-4%03x-a%03x-%012x", m.Uint32(), m.IntN(1<<16), m.IntN(1<<12), m.IntN(1<<12), m.Int64N(1<<48))
+	return fmt.Sprintf("%08x-%04x-4%03x-a%03x-%012x", m.Uint32(), m.IntN(1<<16), m.IntN(1<<12), m.IntN(1<<12),
+		m.Int64N(1<<48))
 }
 
 func (m *maker) account() account { return m.users[m.IntN(len(m.users))] }
@@ -166,11 +178,13 @@ func (m *maker) integer(args []string) *node {
 }
 
 func (m *maker) class() string {
-	return m.one("VCPU", "MEMORY_MB", "DISK_GB", "NET_BW_EGR_KILOBIT_PER_SEC", "NET_BW_IGR_KILOBIT_PER_SEC", "VGPU", "PCPU", "CUSTOM_FUZZ"+strconv.Itoa(m.IntN(12)))
+	return m.one("VCPU", "MEMORY_MB", "DISK_GB", "NET_BW_EGR_KILOBIT_PER_SEC", "NET_BW_IGR_KILOBIT_PER_SEC", "VGPU",
+		"PCPU", "CUSTOM_FUZZ"+strconv.Itoa(m.IntN(12)))
 }
 
 func (m *maker) trait() string {
-	return m.one("HW_CPU_X86_AVX2", "CUSTOM_PHYSNET_PHYSNET0", "CUSTOM_VNIC_TYPE_NORMAL", "MISC_SHARES_VIA_AGGREGATE", "COMPUTE_NODE", "CUSTOM_FUZZ"+strconv.Itoa(m.IntN(12)))
+	return m.one("HW_CPU_X86_AVX2", "CUSTOM_PHYSNET_PHYSNET0", "CUSTOM_VNIC_TYPE_NORMAL", "MISC_SHARES_VIA_AGGREGATE",
+		"COMPUTE_NODE", "CUSTOM_FUZZ"+strconv.Itoa(m.IntN(12)))
 }
 
 // resources is the value of resources in a query for candidates.
@@ -206,7 +220,9 @@ func (m *maker) claim(_ []string) *node {
 	}
 	n := &node{kind: '{'}
 	for range m.IntN(3) {
-		n.members = append(n.members, member{m.id("resource_providers"), &node{kind: '{', members: []member{{"resources", m.amounts()}}}})
+		n.members = append(n.members, member{
+			m.id("resource_providers"), &node{kind: '{', members: []member{{"resources", m.amounts()}}},
+		})
 	}
 	return n
 }
@@ -219,14 +235,17 @@ func (m *maker) credentials(_ []string) *node {
 		password = m.account().password
 	}
 	return &node{kind: '{', members: []member{
-		{"name", text(a.name)}, {"domain", &node{kind: '{', members: []member{{"id", text("default")}}}}, {"password", text(password)},
+		{"name", text(a.name)},
+		{"domain", &node{kind: '{', members: []member{{"id", text("default")}}}},
+		{"password", text(password)},
 	}}
 }
 
 func (m *maker) scope(_ []string) *node {
 	tree, err := parse(m.one(
 		`{"project":{"name":"demo","domain":{"id":"default"}}}`, `{"project":{"id":"d3e0000000000000000000000000d3e0"}}`,
-		`{"system":{"all":true}}`, `"unscoped"`, `{"domain":{"id":"default"}}`, `{"project":{"name":"other","domain":{"name":"Default"}}}`, `null`, `{}`))
+		`{"system":{"all":true}}`, `"unscoped"`, `{"domain":{"id":"default"}}`,
+		`{"project":{"name":"other","domain":{"name":"Default"}}}`, `null`, `{}`))
 	if err != nil {
 		panic(err) // they are constants
 	}
