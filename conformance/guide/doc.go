@@ -10,8 +10,9 @@
 // with the flag -upstream; with -record too, it is written. boot.txt and more.txt are played with
 // Debian's Nova too, each time: for them, upstream's output is that of Nova with Berth's services.
 //
-// Two pages of docs are played too, docs/first-steps.md and docs/operations/moves.md: their commands are run and their outputs
-// compared, those of the second also with Berth's compute service with Debian's Placement and Neutron.
+// Two pages of docs are played too, docs/first-steps.md and docs/operations/moves.md: their
+// commands are run and their outputs compared, those of the second also with Berth's compute
+// service with Debian's Placement and Neutron.
 //
 // Values that differ from run to run have names. A line "= <port>" below a command names the id
 // that it prints <port>, there and below; others are <id1>, <id2> and so on. A UUID that is in the

@@ -138,7 +138,8 @@ func (n *newcomer) makesUp() string {
 			n.t.Errorf("Ctrl-C ends it with %v, %v\n%s", cmd.ProcessState, err, out.Tail())
 		}
 	})
-	for end := time.Now().Add(bootTime); !strings.Contains(out.String(), "deletes them"); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().
+		Add(bootTime); !strings.Contains(out.String(), "deletes them"); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) || !p.Alive() {
 			n.t.Fatalf("berth up does not show its page:\n%s", out.Tail())
 		}
@@ -159,8 +160,8 @@ func stable(out, known string) string {
 }
 
 // TestFirstSteps runs the commands of the page for newcomers, and compares their output with the
-// page. With -record it writes the output. Every second rotation leaves it out: each command starts a client, and
-// TestBoot has one client run most of them.
+// page. With -record it writes the output. Every second rotation leaves it out: each command starts
+// a client, and TestBoot has one client run most of them.
 func TestFirstSteps(t *testing.T) {
 	openstack.Need(t)
 	if first, _ := rotation.Every(2); first != 0 {
@@ -212,7 +213,8 @@ func checkPrerequisites(t *testing.T, page string) {
 	if m == nil {
 		t.Fatal("the page does not say what to install")
 	}
-	if out, err := exec.CommandContext(t.Context(), "dpkg", append([]string{"-s"}, strings.Fields(m[1])...)...).CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), "dpkg", append([]string{"-s"}, strings.Fields(m[1])...)...).
+		CombinedOutput(); err != nil {
 		t.Errorf("not all that the page installs is there: %v\n%s", err, out)
 	}
 	mod, err := os.ReadFile("../../go.mod")

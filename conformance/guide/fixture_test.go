@@ -63,9 +63,10 @@ func (c *cloud) happen(t *testing.T, event string, terminals map[string]*termina
 		return
 	}
 	if provider, ok := strings.CutSuffix(event, " is free"); ok {
-		await(t, terminals["admin"], "openstack resource provider usage show -f value -c usage "+provider, func(printed string) bool {
-			return strings.Trim(printed, "0\n") == ""
-		})
+		await(t, terminals["admin"], "openstack resource provider usage show -f value -c usage "+provider,
+			func(printed string) bool {
+				return strings.Trim(printed, "0\n") == ""
+			})
 		return
 	}
 	if port, ok := strings.CutSuffix(event, " is plugged in"); ok {
@@ -96,9 +97,10 @@ func (c *cloud) happen(t *testing.T, event string, terminals map[string]*termina
 			"ba151fd5-ea29-56d3-977c-36f73615cd5a": "NET_BW_IGR_KILOBIT_PER_SEC",
 			"89ca1421-5117-5348-acab-6d0e2054239c": "NET_PACKET_RATE_KILOPACKET_PER_SEC",
 		} {
-			await(t, terminals["admin"], "openstack resource provider inventory list -f value -c resource_class "+provider, func(printed string) bool {
-				return strings.Contains(printed, class)
-			})
+			await(t, terminals["admin"], "openstack resource provider inventory list -f value -c resource_class "+provider,
+				func(printed string) bool {
+					return strings.Contains(printed, class)
+				})
 		}
 	case "the agents start":
 		c.start()
@@ -146,7 +148,9 @@ func newBerth(t *testing.T) *cloud {
 		"api": {"auth_strategy": "keystone"}, "keystone_authtoken": server.Login(k),
 	}})
 	networks := server.StartNetworkByFiles(t, filled(neutronConf, k), ml2Conf,
-		server.Render(map[string]map[string]string{"keystone_authtoken": server.Login(k), "berth": {"host_key_secret": hostSecret}}))
+		server.Render(map[string]map[string]string{
+			"keystone_authtoken": server.Login(k), "berth": {"host_key_secret": hostSecret},
+		}))
 	k.Service("placement", "placement", places.URL())
 	k.Service("network", "neutron", networks.URL())
 	b := berth{t, k, networks.URL()}

@@ -65,7 +65,9 @@ func judgeUpstream(t *testing.T, s *script, st *step, got string) {
 }
 
 // play runs the scripts, judges each output, and returns the scripts.
-func play(t *testing.T, c *cloud, scripts []string, judge func(t *testing.T, s *script, st *step, got string)) []*script {
+func play(
+	t *testing.T, c *cloud, scripts []string, judge func(t *testing.T, s *script, st *step, got string),
+) []*script {
 	t.Helper()
 	terminals := make(map[string]*terminal)
 	for who := range personas {

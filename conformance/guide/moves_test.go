@@ -30,8 +30,9 @@ var (
 	bandwidths = regexp.MustCompile(`(\d+):\d+(?:'|/ )`)
 )
 
-// TestMoves runs the commands of the page about moves of servers, with "berth up" and two hosts, and compares their output with
-// the page. With -record it writes the output. Every second rotation leaves it out: those that run TestFirstSteps.
+// TestMoves runs the commands of the page about moves of servers, with "berth up" and two hosts,
+// and compares their output with the page. With -record it writes the output. Every second rotation
+// leaves it out: those that run TestFirstSteps.
 func TestMoves(t *testing.T) {
 	openstack.Need(t)
 	if first, step := rotation.Every(2); first == 0 && step > 1 {
@@ -49,8 +50,9 @@ func TestMoves(t *testing.T) {
 	})
 }
 
-// TestMovesWithDebians runs the commands of the page with Berth's compute service with Debian's Placement, Debian's Neutron or
-// both: one of the three in every second rotation. "berth audit" finds nothing between the moves.
+// TestMovesWithDebians runs the commands of the page with Berth's compute service with Debian's
+// Placement, Debian's Neutron or both: one of the three in every second rotation. "berth audit"
+// finds nothing between the moves.
 func TestMovesWithDebians(t *testing.T) {
 	openstack.Need(t)
 	mixes := map[string]func(*testing.T) *cloud{
@@ -105,10 +107,11 @@ func agree(t *testing.T, env []string, before string) {
 // startBerthsCompute starts Berth's compute service with two hosts.
 func startBerthsCompute(t *testing.T, k *keystonetest.Keystone, placement, network string) {
 	t.Helper()
-	at := server.StartCompute(t, placement, network, startImages(t, k), server.Options{Config: map[string]map[string]string{
-		"api": {"auth_strategy": "keystone"}, "keystone_authtoken": server.Login(k),
-		"placement": server.Login(k), "neutron": server.LoginAs(k, "project-admin"), "berth": {"host_identity": "token"},
-	}})
+	at := server.StartCompute(t, placement, network, startImages(t, k),
+		server.Options{Config: map[string]map[string]string{
+			"api": {"auth_strategy": "keystone"}, "keystone_authtoken": server.Login(k),
+			"placement": server.Login(k), "neutron": server.LoginAs(k, "project-admin"), "berth": {"host_identity": "token"},
+		}})
 	k.Service("compute", "nova", at.URL()+"/v2.1")
 	services := &fakehosts.Services{
 		Placement: placement, Compute: at.URL(), ReportInterval: time.Second,

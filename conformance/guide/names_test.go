@@ -40,7 +40,8 @@ var (
 	uuidForm = regexp.MustCompile(uuid)
 
 	// Of what follows, the first part is the kind of the name.
-	chosen = regexp.MustCompile(`(?P<request>\breq-` + uuid + `)|(?P<id>` + uuid + `|\b[0-9a-f]{32}\b)|(?P<host>\b[0-9a-f]{56}\b)|(?P<mac>(?:[0-9a-f]{2}:){5}[0-9a-f]{2})` +
+	chosen = regexp.MustCompile(`(?P<request>\breq-` + uuid + `)|(?P<id>` + uuid +
+		`|\b[0-9a-f]{32}\b)|(?P<host>\b[0-9a-f]{56}\b)|(?P<mac>(?:[0-9a-f]{2}:){5}[0-9a-f]{2})` +
 		`|(?P<number>\b7\d{4}\b)|(?P<url>http://127\.0\.0\.1:\d+)`)
 	// Neutron allocates addresses of a subnet at random.
 	addressForm = regexp.MustCompile(`ip_address='[^']+'`)

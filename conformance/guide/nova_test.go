@@ -37,14 +37,19 @@ func TestBootWithNova(t *testing.T) {
 			[]string{"boot.txt", "more.txt"},
 			func(printed string) string { return printed },
 		},
-		"AndDebiansPlacement": {func(t *testing.T) *cloud { return withBerthNetwork(t, debiansAt, startNova) }, []string{"boot.txt"}, inOrder},
-		"AndDebiansNeutron":   {func(t *testing.T) *cloud { return withNeutron(t, berthAt, startNova) }, []string{"boot.txt"}, unlikeNeutron},
+		"AndDebiansPlacement": {
+			func(t *testing.T) *cloud { return withBerthNetwork(t, debiansAt, startNova) }, []string{"boot.txt"}, inOrder,
+		},
+		"AndDebiansNeutron": {
+			func(t *testing.T) *cloud { return withNeutron(t, berthAt, startNova) }, []string{"boot.txt"}, unlikeNeutron,
+		},
 	}
 	for _, name := range rotation.Part(slices.Sorted(maps.Keys(mixes)), 3) {
 		mix := mixes[name]
 		t.Run(name, func(t *testing.T) {
 			c := mix.start(t)
-			newTerminal(t, c.login("admin")).run("openstack flavor create cirros256 --vcpus 1 --ram 256 --disk 1 -f value -c name")
+			newTerminal(t, c.login("admin")).
+				run("openstack flavor create cirros256 --vcpus 1 --ram 256 --disk 1 -f value -c name")
 			play(t, c, mix.scripts, func(t *testing.T, s *script, st *step, got string) {
 				shown := *st
 				shown.want, shown.theirs = mix.same(st.want), mix.same(st.theirs)
@@ -95,12 +100,15 @@ func debiansAt(t *testing.T, k *keystonetest.Keystone) string {
 	return neutron.StartPlacement(t, opts)
 }
 
-// A startCompute starts a compute service with the guide's host, with a placement and a network service, and adds it to the
-// catalogue.
+// A startCompute starts a compute service with the guide's host, with a placement and a network
+// service, and adds it to the catalogue.
 type startCompute func(t *testing.T, k *keystonetest.Keystone, placement, network string)
 
-// withBerthNetwork starts a compute service with Berth's network service and agents, and a placement.
-func withBerthNetwork(t *testing.T, placement func(*testing.T, *keystonetest.Keystone) string, compute startCompute) *cloud {
+// withBerthNetwork starts a compute service with Berth's network service and agents, and a
+// placement.
+func withBerthNetwork(
+	t *testing.T, placement func(*testing.T, *keystonetest.Keystone) string, compute startCompute,
+) *cloud {
 	t.Helper()
 	k := keystonetest.Start(t, keystonetest.Options{})
 	places := placement(t, k)
@@ -126,7 +134,8 @@ func withBerthNetwork(t *testing.T, placement func(*testing.T, *keystonetest.Key
 	return &cloud{
 		login: loginForNova(k), plug: b.plug, more: func() { write(paths[len(paths)-1], moreBridges) },
 		bridge: func(kbps int) {
-			ovs := fmt.Sprintf("[ovs]\nbridge_mappings = physnet0:br-physnet0\nresource_provider_bandwidths = br-physnet0:%d:%d\n", kbps, kbps)
+			ovs := fmt.Sprintf(
+				"[ovs]\nbridge_mappings = physnet0:br-physnet0\nresource_provider_bandwidths = br-physnet0:%d:%d\n", kbps, kbps)
 			if second == nil {
 				second = server.StartAgent(t, on("devstack1"), b.reporting("devstack1"), ovs)
 			}
@@ -135,9 +144,9 @@ func withBerthNetwork(t *testing.T, placement func(*testing.T, *keystonetest.Key
 	}
 }
 
-// withNeutron starts a compute service with Debian's Neutron and a placement. Neutron stores its rows
-// in MariaDB: on SQLite, a request that waits for the transaction of another one stops the whole
-// process, with the transaction that it waits for.
+// withNeutron starts a compute service with Debian's Neutron and a placement. Neutron stores its
+// rows in MariaDB: on SQLite, a request that waits for the transaction of another one stops the
+// whole process, with the transaction that it waits for.
 func withNeutron(t *testing.T, placement func(*testing.T, *keystonetest.Keystone) string, compute startCompute) *cloud {
 	t.Helper()
 	r := neutron.StartReference(t, neutron.Options{
@@ -171,7 +180,8 @@ func withNeutron(t *testing.T, placement func(*testing.T, *keystonetest.Keystone
 	}
 }
 
-// startImages starts an image service with the guide's image, adds it to the catalogue, and returns its address.
+// startImages starts an image service with the guide's image, adds it to the catalogue, and returns
+// its address.
 func startImages(t *testing.T, k *keystonetest.Keystone) string {
 	t.Helper()
 	images := httptest.NewUnstartedServer(fakehosts.Images())
@@ -195,8 +205,8 @@ func loginForNova(k *keystonetest.Keystone) func(string) []string {
 	return func(who string) []string { return append(atKeystone(k, who), "OS_COMPUTE_API_VERSION=2.72") }
 }
 
-// plug reports that the ports of all hosts are plugged in, as their agents do where there is an Open
-// vSwitch.
+// plug reports that the ports of all hosts are plugged in, as their agents do where there is an
+// Open vSwitch.
 func (b berth) plug() {
 	b.t.Helper()
 	c := rest.New(b.url, "").As(b.k.Token(keystonetest.Find("nova")))

@@ -40,8 +40,8 @@ func (p *page) printed(t *testing.T, begin string) string {
 	return ""
 }
 
-// compare runs the commands and compares their output with the page, but ids that are not known; with -record it writes the
-// output.
+// compare runs the commands and compares their output with the page, but ids that are not known;
+// with -record it writes the output.
 func (p *page) compare(t *testing.T, known string, run func(*typed) string) {
 	t.Helper()
 	lines, added := p.lines, 0 // by -record

@@ -75,7 +75,8 @@ func comparePrinted(t *testing.T, command, printed, got string) {
 		}
 		return
 	}
-	for key, value := range dictionary(t, strings.ReplaceAll(printed, ",\n...", "")) { // "output shortened and pretty printed", says the guide
+	// "output shortened and pretty printed", says the guide
+	for key, value := range dictionary(t, strings.ReplaceAll(printed, ",\n...", "")) {
 		if d := cmp.Diff(value, dictionary(t, got)[key]); d != "" {
 			t.Errorf("%s: %s (-guide +printed)\n%s", command, key, d)
 		}

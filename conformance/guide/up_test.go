@@ -44,14 +44,18 @@ func invited(t testing.TB) time.Duration {
 	}
 	took := time.Since(begin)
 	for _, want := range []string{
-		"export OS_CLIENT_CONFIG_FILE=" + filepath.Join(dir, "clouds.yaml") + " OS_CLOUD=berth-admin\n", "openstack network create net0", "--port port-normal-qos",
+		"export OS_CLIENT_CONFIG_FILE=" + filepath.Join(dir, "clouds.yaml") + " OS_CLOUD=berth-admin\n",
+		"openstack network create net0", "--port port-normal-qos",
 		"source " + filepath.Join(dir, "admin-openrc"), filepath.Join(dir, "berth.log"),
 	} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("%q is not in what it says:\n%s\n%s", want, text.String(), log.Tail())
 		}
 	}
-	for file, want := range map[string]string{"admin-openrc": "export OS_COMPUTE_API_VERSION=2.72\n", "demo-openrc": "export OS_COMPUTE_API_VERSION=2.72\n", "clouds.yaml": "2.72"} {
+	for file, want := range map[string]string{
+		"admin-openrc": "export OS_COMPUTE_API_VERSION=2.72\n", "demo-openrc": "export OS_COMPUTE_API_VERSION=2.72\n",
+		"clouds.yaml": "2.72",
+	} {
 		if text, err := os.ReadFile(filepath.Join(dir, file)); err != nil || !strings.Contains(string(text), want) {
 			t.Errorf("%s, %v: %s", file, err, text)
 		}
@@ -69,7 +73,8 @@ func invited(t testing.TB) time.Duration {
 		t.Errorf("it says besides its page:\n%s", log.Tail())
 	}
 	logged, err := os.ReadFile(filepath.Join(dir, "berth.log"))
-	if text := string(logged); err != nil || !strings.Contains(text, "path=/v2.1/os-hypervisors") || !strings.HasSuffix(strings.TrimSpace(text), "stopped") {
+	if text := string(logged); err != nil || !strings.Contains(text, "path=/v2.1/os-hypervisors") ||
+		!strings.HasSuffix(strings.TrimSpace(text), "stopped") {
 		t.Errorf("the log has neither requests nor an end, %v:\n%s", err, text)
 	}
 	return took
