@@ -47,7 +47,8 @@ func testCheckAuth(t *testing.T, k *keystonetest.Keystone) {
 	wrong := writeConfig(t, settings(k, section{"password": "not-the-password"}))
 	reader := k.Token(keystonetest.Find("project-reader"))
 	mayNot := keystonetest.Find("project-member")
-	powerless := writeConfig(t, settings(k, section{"username": mayNot.Name, "password": mayNot.Password, "project_name": mayNot.Project}))
+	powerless := writeConfig(t,
+		settings(k, section{"username": mayNot.Name, "password": mayNot.Password, "project_name": mayNot.Project}))
 	for _, tc := range []struct {
 		name, conf, token string
 		code              int
@@ -59,7 +60,10 @@ func testCheckAuth(t *testing.T, k *keystonetest.Keystone) {
 		{"WrongPassword", wrong, reader, 6, "login", "failed"},
 		{"MayNotCheck", powerless, reader, 6, "token", "failed"},
 		{"MayNotCheckAndNobodyToCheck", powerless, "", 0, "right", "warning"},
-		{"NotKeystone", writeConfig(t, settings(k, section{"auth_url": k.URL() + "/nothing"})), reader, 6, "keystone", "failed"},
+		{
+			"NotKeystone", writeConfig(t, settings(k, section{"auth_url": k.URL() + "/nothing"})), reader, 6, "keystone",
+			"failed",
+		},
 		{"NoSuchRegion", writeConfig(t, settings(k, section{"region_name": "nowhere"})), reader, 6, "endpoint", "failed"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -70,7 +74,8 @@ func testCheckAuth(t *testing.T, k *keystonetest.Keystone) {
 			}
 			last := got.Steps[len(got.Steps)-1]
 			if code != tc.code || got.OK != (tc.code == 0) || last.Step != tc.last || last.Result != tc.result {
-				t.Errorf("exit code %d, ok %v, last step %+v; want %d and %s %s\n%s", code, got.OK, last, tc.code, tc.last, tc.result, errs)
+				t.Errorf("exit code %d, ok %v, last step %+v; want %d and %s %s\n%s", code, got.OK, last, tc.code, tc.last,
+					tc.result, errs)
 			}
 			text, textErrs, _ := checkAuth(t, tc.conf, tc.token)
 			for _, secret := range []string{"password-of-placement", "not-the-password", reader} {
@@ -99,11 +104,13 @@ func testCheckedRules(t *testing.T, conf, reader string) {
 	if err := json.Unmarshal([]byte(out), &got); err != nil {
 		t.Fatal(err)
 	}
-	if got.Token == nil || got.Token.User != "project-reader" || got.Token.Scope != "project" || got.Token.Project != keystonetest.Demo || strings.Join(got.Token.Roles, ",") != "reader" {
+	if got.Token == nil || got.Token.User != "project-reader" || got.Token.Scope != "project" ||
+		got.Token.Project != keystonetest.Demo || strings.Join(got.Token.Roles, ",") != "reader" {
 		t.Errorf("token = %+v", got.Token)
 	}
 	who := keystonetest.Find("project-reader")
-	known := map[string]bool{"berth:placement:events": true, "berth:placement:explain:own": true} // upstream has nothing to compare with: httpapi/placementapi sends requests for it
+	// Upstream has nothing to compare these rules with: httpapi/placementapi tests them.
+	known := map[string]bool{"berth:placement:events": true, "berth:placement:explain:own": true}
 	for _, op := range operations("") {
 		known["placement:"+op.rule] = true
 	}

@@ -46,7 +46,8 @@ func testPersonas(t *testing.T, k *keystonetest.Keystone, p pair) {
 			op.header, op.anyReason = as(token), who.Scope != "project"
 			what := who.Name + ", " + op.rule
 			got := p.compare(t, what, op.request)
-			if denied := got.Status == http.StatusForbidden; denied == mayDo(who, op.rule) || got.Status == http.StatusUnauthorized {
+			if denied := got.Status == http.StatusForbidden; denied == mayDo(who, op.rule) ||
+				got.Status == http.StatusUnauthorized {
 				t.Errorf("%s: status %d, want it to be allowed: %v", what, got.Status, mayDo(who, op.rule))
 			}
 		}
@@ -94,8 +95,14 @@ func testRefusals(t *testing.T, k *keystonetest.Keystone, p pair) {
 		{"WithAnEmptyService", "GET", "/traits", header("X-Auth-Token", good, "X-Service-Token", ""), 200},
 		{"WithAUserAsService", "GET", "/traits", header("X-Auth-Token", good, "X-Service-Token", reader), 200},
 		{"ServiceAlone", "GET", "/traits", header("X-Service-Token", service), 401},
-		{"HeadersAreNotBelieved", "GET", "/traits", header("X-Auth-Token", reader, "X-Roles", "admin", "X-User-Id", "x", "X-Project-Id", "x"), 403},
-		{"HeadersAreNoToken", "GET", "/traits", header("X-Roles", "admin", "X-User-Id", "x", "X-Identity-Status", "Confirmed"), 401},
+		{
+			"HeadersAreNotBelieved", "GET", "/traits",
+			header("X-Auth-Token", reader, "X-Roles", "admin", "X-User-Id", "x", "X-Project-Id", "x"), 403,
+		},
+		{
+			"HeadersAreNoToken", "GET", "/traits",
+			header("X-Roles", "admin", "X-User-Id", "x", "X-Identity-Status", "Confirmed"), 401,
+		},
 		{"SystemScopeIsNotBelieved", "GET", "/traits", header("X-Auth-Token", reader, "Openstack-System-Scope", "all"), 403},
 		{"DeniedOldVersion", "GET", "/traits", header("X-Auth-Token", reader, "Openstack-Api-Version", "placement 1.6"), 403},
 		{"NotAcceptable", "GET", "/traits", header("X-Auth-Token", reader, "Accept", "text/html"), 406},
@@ -140,7 +147,8 @@ func testOutage(t *testing.T, k *keystonetest.Keystone, p pair) {
 		if accept != "" {
 			h["Accept"] = []string{accept}
 		}
-		if got := p.compare(t, "without Keystone, for "+accept, request{method: "GET", path: "/traits", header: h}); got.Status != http.StatusServiceUnavailable {
+		got := p.compare(t, "without Keystone, for "+accept, request{method: "GET", path: "/traits", header: h})
+		if got.Status != http.StatusServiceUnavailable {
 			t.Errorf("without Keystone: status %d, want 503", got.Status)
 		}
 	}

@@ -19,9 +19,9 @@ import (
 // vcpus are the series of unified limits and of what is used, of the class that this test limits.
 const vcpus = `{project_id=%q,resource_class="VCPU"}`
 
-// TestUnifiedLimits registers limits in a real Keystone, gives one project a limit of its own, and reads
-// them as berth exporter exports them: those of its own project for a user with roles in that only, and
-// those of all projects once the user has a role on the system.
+// TestUnifiedLimits registers limits in a real Keystone, gives one project a limit of its own, and
+// reads them as berth exporter exports them: those of its own project for a user with roles in that
+// only, and those of all projects once the user has a role on the system.
 func TestUnifiedLimits(t *testing.T) {
 	k := keystonetest.Start(t, keystonetest.Options{})
 	placement := server.StartBerth(t, server.Options{Config: settings(k, nil)})
@@ -30,12 +30,16 @@ func TestUnifiedLimits(t *testing.T) {
 	a := limitsAdmin{t: t, k: k, token: k.Token(keystonetest.Find("system-admin"))}
 	demo, other := k.ProjectID(keystonetest.Demo), k.ProjectID(keystonetest.Other)
 
-	a.expect(operator, map[string]string{`berth_cloud_source_up{source="identity"}`: "1"}, "berth_cloud_project_limit", `source="limits"`)
+	a.expect(operator, map[string]string{`berth_cloud_source_up{source="identity"}`: "1"}, "berth_cloud_project_limit",
+		`source="limits"`)
 	service := a.id("services", "?type=placement")
 	for resource, n := range map[string]int{"class:VCPU": 20, "class:MEMORY_MB": -1, "servers": 7} {
-		a.send("POST", "registered_limits", object{"registered_limits": []object{{"service_id": service, "resource_name": resource, "default_limit": n}}})
+		a.send("POST", "registered_limits",
+			object{"registered_limits": []object{{"service_id": service, "resource_name": resource, "default_limit": n}}})
 	}
-	a.send("POST", "limits", object{"limits": []object{{"service_id": service, "project_id": other, "resource_name": "class:VCPU", "resource_limit": 64}}})
+	a.send("POST", "limits", object{
+		"limits": []object{{"service_id": service, "project_id": other, "resource_name": "class:VCPU", "resource_limit": 64}},
+	})
 	claim(t, placement, k.Token(operator), demo, k.UserID(operator.Name))
 
 	t.Run("OwnProject", func(t *testing.T) {
@@ -108,8 +112,8 @@ func (a *limitsAdmin) id(list, query string) string {
 	return objects[0].ID
 }
 
-// expect runs berth exporter with a persona until it has read the cloud once, and compares series with
-// their values. What is absent must not be in the text.
+// expect runs berth exporter with a persona until it has read the cloud once, and compares series
+// with their values. What is absent must not be in the text.
 func (a *limitsAdmin) expect(p keystonetest.Persona, want map[string]string, absent ...string) {
 	a.t.Helper()
 	text := a.exported(p)
@@ -135,7 +139,8 @@ func (a *limitsAdmin) exported(p keystonetest.Persona) string {
 	x := servertest.Start(a.t, "berth exporter", "/readyz", func(addr string) *exec.Cmd {
 		cmd := exec.Command(program, "exporter", "--listen", addr, "--interval", "1h")
 		cmd.Env = append(os.Environ(), "OS_AUTH_URL="+a.k.URL()+"/v3", "OS_USERNAME="+p.Name, "OS_PASSWORD="+p.Password,
-			"OS_PROJECT_NAME="+p.Project, "OS_USER_DOMAIN_NAME=Default", "OS_PROJECT_DOMAIN_NAME=Default", "OS_IDENTITY_API_VERSION=3")
+			"OS_PROJECT_NAME="+p.Project, "OS_USER_DOMAIN_NAME=Default", "OS_PROJECT_DOMAIN_NAME=Default",
+			"OS_IDENTITY_API_VERSION=3")
 		return cmd
 	})
 	res, err := http.Get(x.URL() + "/metrics")
@@ -157,12 +162,18 @@ func claim(t *testing.T, placement *server.Server, token, project, user string) 
 	const provider, consumer = "aaaaaaaa-2222-4333-8444-555555555555", "bbbbbbbb-2222-4333-8444-555555555555"
 	for _, q := range []struct{ method, path, body string }{
 		{"POST", "/resource_providers", `{"name": "cn1", "uuid": "` + provider + `"}`},
-		{"PUT", "/resource_providers/" + provider + "/inventories", `{"resource_provider_generation": 0, "inventories": {"VCPU": {"total": 32}}}`},
-		{"PUT", "/allocations/" + consumer, fmt.Sprintf(`{"allocations": {%q: {"resources": {"VCPU": 18}}}, "project_id": %q, "user_id": %q, "consumer_generation": null, "consumer_type": "INSTANCE"}`, provider, project, user)},
+		{
+			"PUT", "/resource_providers/" + provider + "/inventories",
+			`{"resource_provider_generation": 0, "inventories": {"VCPU": {"total": 32}}}`,
+		},
+		{"PUT", "/allocations/" + consumer, fmt.Sprintf(`{"allocations": {%q: {"resources": {"VCPU": 18}}}, `+
+			`"project_id": %q, "user_id": %q, "consumer_generation": null, "consumer_type": "INSTANCE"}`, provider, project,
+			user)},
 	} {
 		header := as(token)
 		header.Set("Openstack-Api-Version", "placement 1.38")
-		if got := send(t, placement, request{method: q.method, path: q.path, body: q.body, header: header}); got.Status >= 300 {
+		got := send(t, placement, request{method: q.method, path: q.path, body: q.body, header: header})
+		if got.Status >= 300 {
 			t.Fatalf("%s %s: %d: %s", q.method, q.path, got.Status, got.Body)
 		}
 	}

@@ -55,7 +55,9 @@ func projectsOnly(t *testing.T) string {
 
 // aboutTheCaller are the statuses whose bodies are compared: other answers of operations are not
 // tested here.
-var aboutTheCaller = map[int]bool{http.StatusUnauthorized: true, http.StatusForbidden: true, http.StatusServiceUnavailable: true}
+var aboutTheCaller = map[int]bool{
+	http.StatusUnauthorized: true, http.StatusForbidden: true, http.StatusServiceUnavailable: true,
+}
 
 // A request is sent to both.
 type request struct {
@@ -107,7 +109,9 @@ func send(t *testing.T, s *server.Server, q request) answer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := answer{Status: res.StatusCode, Header: make(http.Header), Body: requestID.ReplaceAllString(string(body), "req-ID")}
+	a := answer{
+		Status: res.StatusCode, Header: make(http.Header), Body: requestID.ReplaceAllString(string(body), "req-ID"),
+	}
 	for _, name := range compared {
 		if v := res.Header.Values(name); len(v) > 0 {
 			a.Header[name] = v
@@ -123,7 +127,8 @@ func send(t *testing.T, s *server.Server, q request) answer {
 func (p pair) compare(t *testing.T, what string, q request) answer {
 	t.Helper()
 	upstream, berth := send(t, p.upstream, q), send(t, p.berth, q)
-	if upstream.Status == berth.Status && (!aboutTheCaller[berth.Status] || q.anyReason && berth.Status == http.StatusForbidden) {
+	if upstream.Status == berth.Status &&
+		(!aboutTheCaller[berth.Status] || q.anyReason && berth.Status == http.StatusForbidden) {
 		upstream.Body, berth.Body = "", ""
 	}
 	if diff := cmp.Diff(normal(upstream), normal(berth)); diff != "" {
