@@ -41,8 +41,8 @@ func TestReadsAreFresh(t *testing.T) {
 	})
 }
 
-// walkAll runs the walkers, concurrently with readers of large lists: requests that begin before a write and
-// are answered after it.
+// walkAll runs the walkers, concurrently with readers of large lists: requests that begin before a
+// write and are answered after it.
 func walkAll(t *testing.T, f fleet) {
 	t.Helper()
 	var pairs, reads atomic.Int64
@@ -143,7 +143,8 @@ func (w *walker) scene(round int) scene {
 	id := w.n<<24 | round
 	s := scene{
 		p: rest.UUID("b0", id), child: rest.UUID("b1", id), agg: rest.UUID("b2", id), consumer: rest.UUID("b3", id),
-		class: fmt.Sprintf("CUSTOM_CLASS_%08X", id), trait: fmt.Sprintf("CUSTOM_TRAIT_%08X", id), project: fmt.Sprintf("project-%08x", id),
+		class: fmt.Sprintf("CUSTOM_CLASS_%08X", id), trait: fmt.Sprintf("CUSTOM_TRAIT_%08X", id),
+		project: fmt.Sprintf("project-%08x", id),
 	}
 	s.url = "/resource_providers/" + s.p
 	return s

@@ -88,8 +88,8 @@ func (l *load) work(n int, stop <-chan struct{}) {
 	}
 }
 
-// request sends one request and returns the claim's fate afterwards; done is the fate after a 2xx, and
-// 0 means no effect.
+// request sends one request and returns the claim's fate afterwards; done is the fate after a 2xx,
+// and 0 means no effect.
 func (l *load) request(i *instance, done fate, method, path string, body any) fate {
 	a, err := i.plain.Do(method, path, body)
 	kind := fmt.Sprintf("%s %d", method, a.Status)
