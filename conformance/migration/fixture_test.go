@@ -82,13 +82,17 @@ func (w cloud) addHost(n int) {
 		w.put("1.26", "/resource_providers/"+numa(n, m)+"/inventories", rest.Object{
 			"resource_provider_generation": 0,
 			"inventories": rest.Object{
-				"VCPU":           rest.Object{"total": 16, "allocation_ratio": 3.3, "reserved": 1},
-				"MEMORY_MB":      rest.Object{"total": 65536, "step_size": 256, "min_unit": 256, "max_unit": 32768, "allocation_ratio": 1.1},
+				"VCPU": rest.Object{"total": 16, "allocation_ratio": 3.3, "reserved": 1},
+				"MEMORY_MB": rest.Object{
+					"total": 65536, "step_size": 256, "min_unit": 256, "max_unit": 32768, "allocation_ratio": 1.1,
+				},
 				"CUSTOM_LICENSE": rest.Object{"total": 4, "reserved": 4},
 			},
 		})
 	}
-	w.c.AddProvider(w.t, nic(n), numa(n, 0), rest.Resources{"NET_BW_EGR_KILOBIT_PER_SEC": 1000000, "NET_BW_IGR_KILOBIT_PER_SEC": 1000000})
+	w.c.AddProvider(w.t, nic(n), numa(n, 0), rest.Resources{
+		"NET_BW_EGR_KILOBIT_PER_SEC": 1000000, "NET_BW_IGR_KILOBIT_PER_SEC": 1000000,
+	})
 	w.put("1.39", "/resource_providers/"+nic(n)+"/traits", rest.Object{
 		"traits": []string{"CUSTOM_PHYSNET_1", "CUSTOM_RAID"}, "resource_provider_generation": 1,
 	})
@@ -110,10 +114,12 @@ func (w cloud) claims() {
 	w.put("1.0", "/allocations/"+instance(0), rest.Object{"allocations": []rest.Object{
 		{"resource_provider": rest.Object{"uuid": numa(0, 0)}, "resources": rest.Resources{"VCPU": 1, "MEMORY_MB": 512}},
 	}})
-	w.put("1.8", "/allocations/"+instance(1), rest.Object{"project_id": "project", "user_id": "user", "allocations": []rest.Object{
-		{"resource_provider": rest.Object{"uuid": numa(0, 1)}, "resources": rest.Resources{"VCPU": 2}},
-		{"resource_provider": rest.Object{"uuid": disk}, "resources": rest.Resources{"DISK_GB": 20}},
-	}})
+	w.put("1.8", "/allocations/"+instance(1), rest.Object{
+		"project_id": "project", "user_id": "user", "allocations": []rest.Object{
+			{"resource_provider": rest.Object{"uuid": numa(0, 1)}, "resources": rest.Resources{"VCPU": 2}},
+			{"resource_provider": rest.Object{"uuid": disk}, "resources": rest.Resources{"DISK_GB": 20}},
+		},
+	})
 	w.put("1.28", "/allocations/"+instance(2), rest.Allocations(nil, map[string]rest.Resources{
 		numa(1, 0): {"VCPU": 4, "MEMORY_MB": 4096}, nic(1): {"NET_BW_EGR_KILOBIT_PER_SEC": 10000},
 	}))
@@ -148,7 +154,9 @@ func (w cloud) changeProviders() {
 	w.t.Helper()
 	w.c.AddProvider(w.t, rest.UUID("b4", 0), host(0), rest.Resources{"PGPU": 4})
 	w.c.AddProvider(w.t, rest.UUID("b4", 1), "", rest.Resources{"VCPU": 64, "MEMORY_MB": 1024})
-	w.put("1.39", "/resource_providers/"+rest.UUID("b4", 1), rest.Object{"name": "the new host", "parent_provider_uuid": host(2)})
+	w.put("1.39", "/resource_providers/"+rest.UUID("b4", 1), rest.Object{
+		"name": "the new host", "parent_provider_uuid": host(2),
+	})
 	w.put("1.39", "/resource_providers/"+numa(0, 0)+"/inventories/VCPU", rest.Object{
 		"resource_provider_generation": w.c.Generation(w.t, numa(0, 0)), "total": 24, "allocation_ratio": 2.7,
 	})
@@ -164,7 +172,8 @@ func (w cloud) changeProviders() {
 
 func (w cloud) changeClaims() {
 	w.t.Helper()
-	w.put("1.38", "/allocations/"+instance(2), rest.Claim(w.consumer(instance(2)), map[string]rest.Resources{numa(2, 1): {"VCPU": 5}}))
+	w.put("1.38", "/allocations/"+instance(2),
+		rest.Claim(w.consumer(instance(2)), map[string]rest.Resources{numa(2, 1): {"VCPU": 5}}))
 	w.delete("1.0", "/allocations/"+instance(5))
 	w.put("1.38", "/allocations/"+instance(7), rest.Claim(nil, map[string]rest.Resources{
 		disk: {"DISK_GB": 100}, rest.UUID("b4", 1): {"VCPU": 1},

@@ -9,8 +9,9 @@ import (
 	"github.com/berthcloud/berth/conformance/server"
 )
 
-// The records of upstream's Placement, written by clients of many releases, are imported into another one and into Berth's, and
-// then nothing is different. A provider is among them whose inventory became smaller than what is allocated of it.
+// The records of upstream's Placement, written by clients of many releases, are imported into
+// another one and into Berth's, and then nothing is different. A provider is among them whose
+// inventory became smaller than what is allocated of it.
 func TestImport(t *testing.T) {
 	t.Setenv("OS_AUTH_TYPE", "admin_token")
 	t.Setenv("OS_TOKEN", "admin")
@@ -29,11 +30,14 @@ func TestImport(t *testing.T) {
 	var provider struct{ Generation int64 }
 	w.c.Read(t, "/resource_providers/"+numa(1, 1), &provider)
 	w.put("1.26", "/resource_providers/"+numa(1, 1)+"/inventories", rest.Object{
-		"resource_provider_generation": provider.Generation, "inventories": rest.Object{"VCPU": rest.Object{"total": 2, "max_unit": 4}},
+		"resource_provider_generation": provider.Generation,
+		"inventories":                  rest.Object{"VCPU": rest.Object{"total": 2, "max_unit": 4}},
 	})
 	file := filepath.Join(t.TempDir(), "cloud.json")
 	berth(source.URL(), 0, "export", file)
-	for name, start := range map[string]func(testing.TB, server.Options) *server.Server{"Upstream": server.StartUpstream, "Berth": server.StartBerth} {
+	for name, start := range map[string]func(testing.TB, server.Options) *server.Server{
+		"Upstream": server.StartUpstream, "Berth": server.StartBerth,
+	} {
 		t.Run(name, func(t *testing.T) {
 			// Upstream's service does not do several writes at a time on SQLite.
 			to := start(t, server.Options{Database: server.NewDatabase(t, server.MariaDB).Upstream}).URL()

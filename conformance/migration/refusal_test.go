@@ -40,7 +40,9 @@ var refusals = []refusal{
 	{"UnknownDriver", func(db *database) string {
 		_, rest, _ := strings.Cut(db.url, ":")
 		return "oracle+cx_oracle:" + rest
-	}, exitUsage, map[string][]string{"": {"[placement_database] connection", "want one of the dialects sqlite, mysql, mariadb, postgresql"}}},
+	}, exitUsage, map[string][]string{"": {
+		"[placement_database] connection", "want one of the dialects sqlite, mysql, mariadb, postgresql",
+	}}},
 	{"WrongPassword", func(db *database) string {
 		d := db.name
 		d.Password = "guessed"
@@ -133,7 +135,8 @@ func (db *database) poor() string {
 				"REVOKE ALL ON ALL SEQUENCES IN SCHEMA public FROM "+account.User)
 		})
 	} else {
-		db.server.Exec(db.t, fmt.Sprintf("GRANT SELECT, INSERT, UPDATE, DELETE ON `%s`.* TO '%s'@'127.0.0.1'", db.name.Name, account.User))
+		db.server.Exec(db.t,
+			fmt.Sprintf("GRANT SELECT, INSERT, UPDATE, DELETE ON `%s`.* TO '%s'@'127.0.0.1'", db.name.Name, account.User))
 	}
 	account.Name = db.name.Name
 	return account.URL(db.server.Address())
@@ -189,7 +192,8 @@ func retries(n, interval string) map[string]map[string]string {
 func (db *database) serve(url string, config map[string]map[string]string) (code int, out string) {
 	db.t.Helper()
 	conf := server.ConfigFile(db.t, url, config)
-	return server.Run(db.t, refuseTime, server.Berth(db.t), "placement", "serve", "--config", conf, "--listen", servertest.FreeAddress(db.t))
+	return server.Run(db.t, refuseTime, server.Berth(db.t), "placement", "serve", "--config", conf,
+		"--listen", servertest.FreeAddress(db.t))
 }
 
 var logged = regexp.MustCompile(`^\d{4}-\d\d-\d\d `)

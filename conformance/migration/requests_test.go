@@ -47,17 +47,23 @@ func versions(n int) []string {
 // objects.
 func paths() []string {
 	all := []string{
-		"/", "/resource_classes", "/resource_classes/VCPU", "/resource_classes/CUSTOM_LICENSE", "/resource_classes/CUSTOM_BAREMETAL_GOLD",
-		"/resource_classes/CUSTOM_NEW_CLASS", "/traits?name=startswith:CUSTOM_", "/traits?associated=true", "/traits/CUSTOM_RAID",
-		"/traits/CUSTOM_UNUSED", "/traits/CUSTOM_NEW_TRAIT", "/usages?project_id=project", "/usages?project_id=project&user_id=user",
+		"/", "/resource_classes", "/resource_classes/VCPU", "/resource_classes/CUSTOM_LICENSE",
+		"/resource_classes/CUSTOM_BAREMETAL_GOLD",
+		"/resource_classes/CUSTOM_NEW_CLASS", "/traits?name=startswith:CUSTOM_", "/traits?associated=true",
+		"/traits/CUSTOM_RAID",
+		"/traits/CUSTOM_UNUSED", "/traits/CUSTOM_NEW_TRAIT", "/usages?project_id=project",
+		"/usages?project_id=project&user_id=user",
 		"/usages?project_id=project&user_id=USER",
 		// Names that the collation of the database may take for the same.
-		"/traits?name=in:custom_raid,Custom_Unused", "/traits?name=in:CUSTOM_RAID%20", "/traits?name=in:C%C3%9CSTOM_RAID", "/traits?name=startswith:custom_r",
+		"/traits?name=in:custom_raid,Custom_Unused", "/traits?name=in:CUSTOM_RAID%20", "/traits?name=in:C%C3%9CSTOM_RAID",
+		"/traits?name=startswith:custom_r",
 		"/usages?project_id=PROJECT", "/usages?project_id=project%20", "/usages?project_id=pr%C3%B6ject",
 		"/usages?project_id=Another%20Project&consumer_type=MIGRATION", "/usages?project_id=project&consumer_type=unknown",
 	}
 	for _, p := range []string{host(0), host(1), numa(0, 0), numa(1, 1), nic(0), disk, spare, rest.UUID("b4", 0)} {
-		for _, part := range []string{"", "/inventories", "/inventories/VCPU", "/usages", "/aggregates", "/traits", "/allocations"} {
+		for _, part := range []string{
+			"", "/inventories", "/inventories/VCPU", "/usages", "/aggregates", "/traits", "/allocations",
+		} {
 			all = append(all, "/resource_providers/"+p+part)
 		}
 	}
@@ -70,7 +76,8 @@ func paths() []string {
 func listings() []string {
 	all := []string{"/resource_providers"}
 	for _, q := range []string{
-		"name=Host-1.example.org", "name=host-1.EXAMPLE.org", "name=Host-1.example.org%20", "name=%20Host-1.example.org", "name=H%C3%B6st-1.example.org", "uuid=" + numa(1, 0), "member_of=" + rack, "member_of=in:" + rack + "," + row,
+		"name=Host-1.example.org", "name=host-1.EXAMPLE.org", "name=Host-1.example.org%20", "name=%20Host-1.example.org",
+		"name=H%C3%B6st-1.example.org", "uuid=" + numa(1, 0), "member_of=" + rack, "member_of=in:" + rack + "," + row,
 		"member_of=!" + rack, "resources=VCPU:9", "in_tree=" + nic(2), "required=CUSTOM_RAID", "required=!CUSTOM_RAID",
 		"required=in:CUSTOM_RAID,HW_CPU_X86_VMX",
 	} {

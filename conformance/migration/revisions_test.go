@@ -44,7 +44,8 @@ VALUES (1, '000000b0-0000-4000-8000-000000000000', 'old host', 7, 1)`,
 VALUES (1, 0, 8, 0, 1, 8, 1, 1.5)`,
 	`INSERT INTO projects (id, external_id) VALUES (1, 'project')`,
 	`INSERT INTO users (id, external_id) VALUES (1, 'user')`,
-	`INSERT INTO consumers (uuid, project_id, user_id, generation) VALUES ('000000c0-0000-4000-8000-000000000000', 1, 1, 3)`,
+	`INSERT INTO consumers (uuid, project_id, user_id, generation) VALUES ('000000c0-0000-4000-8000-000000000000', 1, ` +
+		`1, 3)`,
 	`INSERT INTO allocations (resource_provider_id, consumer_id, resource_class_id, used)
 VALUES (1, '000000c0-0000-4000-8000-000000000000', 0, 5)`,
 }
@@ -66,7 +67,10 @@ func oldCloud(t *testing.T, c *rest.Client) {
 // would upgrade them.
 func TestBlockedUpgrades(t *testing.T) {
 	for _, c := range []struct{ name, row, says string }{
-		{"ProviderWithoutRoot", `INSERT INTO resource_providers (id, uuid, name) VALUES (2, 'b', 'b')`, "1 resource providers without a root provider"},
+		{
+			"ProviderWithoutRoot", `INSERT INTO resource_providers (id, uuid, name) VALUES (2, 'b', 'b')`,
+			"1 resource providers without a root provider",
+		},
 		{"AllocationWithoutConsumer", `DELETE FROM consumers`, "1 allocations without a consumer"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

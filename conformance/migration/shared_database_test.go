@@ -16,7 +16,8 @@ import (
 	"github.com/berthcloud/berth/conformance/clients/rest"
 )
 
-var concurrentTime = flag.Duration("migration.time", 10*time.Second, "how long services work side by side on each database")
+var concurrentTime = flag.Duration("migration.time", 10*time.Second,
+	"how long services work side by side on each database")
 
 const (
 	workers  = 6
@@ -27,7 +28,8 @@ const (
 func sharedHost(n int) string { return rest.UUID("e0", n) }
 func ownHost(n int) string    { return rest.UUID("e1", n) }
 
-// reconcileInterval is the setting of the instances, and reconcileSlack the allowance for a busy machine.
+// reconcileInterval is the setting of the instances, and reconcileSlack the allowance for a busy
+// machine.
 const (
 	reconcileInterval = time.Second
 	reconcileSlack    = 4 * time.Second
@@ -87,7 +89,9 @@ func (db *database) upstreamParty() party {
 
 func (db *database) berthParty(n int) party {
 	db.t.Helper()
-	s := db.berth(map[string]map[string]string{"berth": {"reconcile_interval": fmt.Sprint(int(reconcileInterval.Seconds()))}})
+	s := db.berth(map[string]map[string]string{
+		"berth": {"reconcile_interval": fmt.Sprint(int(reconcileInterval.Seconds()))},
+	})
 	return party{fmt.Sprint("berth ", n), rest.NewOneShot(s.URL(), rest.Newest), true}
 }
 
@@ -190,7 +194,8 @@ func (g *gathering) settle() {
 		host := sharedHost(n)
 		for _, p := range g.parties {
 			if got := p.c.Usages(g.t, host)["VCPU"]; got != granted[host] || got > capacity+excuse[host] {
-				g.t.Errorf("%s: host %d has %d in use; granted were %d, its capacity is %d", p.name, n, got, granted[host], capacity)
+				g.t.Errorf("%s: host %d has %d in use; granted were %d, its capacity is %d", p.name, n, got, granted[host],
+					capacity)
 			}
 		}
 	}
@@ -238,7 +243,9 @@ func (g *gathering) report() {
 	for _, k := range slices.Sorted(maps.Keys(g.counts)) {
 		g.t.Logf("%6d %s", g.counts[k], k)
 	}
-	for _, k := range slices.SortedFunc(maps.Keys(g.words), func(a, b string) int { return cmp.Compare(g.words[b], g.words[a]) }) {
+	for _, k := range slices.SortedFunc(maps.Keys(g.words), func(a, b string) int {
+		return cmp.Compare(g.words[b], g.words[a])
+	}) {
 		g.t.Logf("upstream, %d times: %s", g.words[k], k)
 	}
 	g.t.Logf("%d consumers hold something; a write was shown by all after %v at most", len(g.holds), g.late)

@@ -64,7 +64,8 @@ func (db *database) uninstall() {
 // changeBack writes to the objects that Berth wrote and removes those that it created.
 func (w cloud) changeBack() {
 	w.t.Helper()
-	w.put("1.38", "/allocations/"+instance(8), rest.Claim(w.consumer(instance(8)), map[string]rest.Resources{rest.UUID("b4", 1): {"VCPU": 1}}))
+	w.put("1.38", "/allocations/"+instance(8),
+		rest.Claim(w.consumer(instance(8)), map[string]rest.Resources{rest.UUID("b4", 1): {"VCPU": 1}}))
 	w.delete("1.39", "/allocations/"+instance(0))
 	w.delete("1.39", "/resource_providers/"+rest.UUID("b4", 0))
 	w.delete("1.39", "/traits/CUSTOM_NEW_TRAIT")

@@ -35,7 +35,9 @@ func (w *worker) turn() {
 	case n < 7:
 		w.set(p, "/inventories", rest.Inventories(w.generation, rest.Resources{"MEMORY_MB": 1000 + w.turns}))
 	case n < 8:
-		w.set(p, "/traits", rest.Object{"resource_provider_generation": w.generation, "traits": heralds[:w.r.IntN(len(heralds)+1)]})
+		w.set(p, "/traits", rest.Object{
+			"resource_provider_generation": w.generation, "traits": heralds[:w.r.IntN(len(heralds)+1)],
+		})
 	default:
 		w.read(p)
 	}
@@ -77,8 +79,8 @@ func (w *worker) release(p party) {
 	}
 }
 
-// allocated returns a consumer's allocations, which every service reads from the database: Berth returns
-// a claim through upstream at once.
+// allocated returns a consumer's allocations, which every service reads from the database: Berth
+// returns a claim through upstream at once.
 func (g *gathering) allocated(consumer string) map[string]rest.Resources {
 	var body struct {
 		Allocations map[string]struct{ Resources rest.Resources }
@@ -124,7 +126,8 @@ func (w *worker) set(p party, part string, body rest.Object) {
 	case a.Status == 200:
 		w.generation = now.Generation
 	case p.berth:
-		w.g.t.Errorf("%s: PUT %s with generation %d, which only this worker changes, = %d %s", p.name, path, w.generation, a.Status, a.Body)
+		w.g.t.Errorf("%s: PUT %s with generation %d, which only this worker changes, = %d %s", p.name, path, w.generation,
+			a.Status, a.Body)
 	}
 }
 
