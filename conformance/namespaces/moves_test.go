@@ -25,7 +25,8 @@ const (
 	outsideIP = "192.0.2.254"
 )
 
-// A mover is a server with a guarantee that moves between two hosts. On each there is also a server without one.
+// A mover is a server with a guarantee that moves between two hosts. On each there is also a server
+// without one.
 type mover struct {
 	person
 	id    string
@@ -65,8 +66,8 @@ func (m *mover) becomes(want ...string) {
 	m.t.Fatalf("the server's host and status are %q, want %q", got, want)
 }
 
-// isAt requires that the server is on a host with a status, and has its addresses there, and that the outside and the
-// server on the other host reach it.
+// isAt requires that the server is on a host with a status, and has its addresses there, and that
+// the outside and the server on the other host reach it.
 func (m *mover) isAt(host, status string) {
 	m.t.Helper()
 	m.becomes(host, status)
@@ -100,11 +101,12 @@ func (m *mover) left(host string) {
 	}
 }
 
-// feels requires that the server gets its guarantee on a host while the other one sends as much as it can, and that both
-// together get what the host has, which is less than its link carries.
+// feels requires that the server gets its guarantee on a host while the other one sends as much as
+// it can, and that both together get what the host has, which is less than its link carries.
 func (m *mover) feels(host string) {
 	m.t.Helper()
-	quiet, loud := traffictest.Flow{Namespace: space(host, m.id), Server: outsideIP, Port: 5201, Connections: 1}, m.other[host]
+	quiet := traffictest.Flow{Namespace: space(host, m.id), Server: outsideIP, Port: 5201, Connections: 1}
+	loud := m.other[host]
 	for try := 1; ; try++ {
 		got := traffictest.Measure(m.t, 3, quiet, loud)
 		m.t.Logf("try %d on %s: kbit/s %d", try, host, got)
@@ -112,14 +114,16 @@ func (m *mover) feels(host string) {
 			return
 		}
 		if try == tries {
-			m.t.Fatalf("on %s the server got %d kbit/s and the other one %d; promised are %d of %d", host, got[0], got[1], promised, has)
+			m.t.Fatalf("on %s the server got %d kbit/s and the other one %d; promised are %d of %d", host, got[0], got[1],
+				promised, has)
 		}
 	}
 }
 
 const has = 500_000 // kbit/s of the bridge of each host
 
-// A server keeps its addresses when it moves to another host, and gets its guarantee there as before.
+// A server keeps its addresses when it moves to another host, and gets its guarantee there as
+// before.
 func TestGuaranteeMoves(t *testing.T) {
 	traffictest.Need(t, "tc", "iperf3")
 	openstack.Need(t)
@@ -132,7 +136,9 @@ func TestGuaranteeMoves(t *testing.T) {
 	m.make("flavor create larger --vcpus 1 --ram 512 --disk 1")
 	boot := func(name, host, more string) string {
 		port := m.make("port create %s --network net0 %s", name, more)
-		return m.make("server create %s --flavor cirros256 --image cirros-0.5.1-x86_64-disk --port %s --availability-zone nova:%s", name, port, host)
+		return m.make(
+			"server create %s --flavor cirros256 --image cirros-0.5.1-x86_64-disk --port %s --availability-zone nova:%s", name,
+			port, host)
 	}
 	traffictest.Run(t, "ip", "-n", outside, "address", "add", outsideIP+"/24", "dev", "eth0")
 	traffictest.Serve(t, outside, 5201)
@@ -142,7 +148,8 @@ func TestGuaranteeMoves(t *testing.T) {
 		traffictest.Serve(t, outside, 5202+n)
 		m.other[host] = traffictest.Flow{Namespace: space(host, id), Server: outsideIP, Port: 5202 + n, Connections: 16}
 	}
-	m.id = boot("mover", "devstack0", "--qos-policy policy0 --mac-address "+moverMAC+" --fixed-ip subnet=subnet0,ip-address="+moverIP)
+	m.id = boot("mover", "devstack0",
+		"--qos-policy policy0 --mac-address "+moverMAC+" --fixed-ip subnet=subnet0,ip-address="+moverIP)
 	m.isAt("devstack0", "ACTIVE")
 	m.feels("devstack0")
 
@@ -178,7 +185,8 @@ func TestGuaranteeMoves(t *testing.T) {
 	m.isAt("devstack0", "ACTIVE")
 	m.does("compute service set --enable devstack1 nova-compute")
 
-	// The host is declared down and is not: it destroys its server when it hears of the evacuation. The client cannot read the answer.
+	// The host is declared down and is not: it destroys its server when it hears of the evacuation.
+	// The client cannot read the answer.
 	m.does("compute service set --down devstack0 nova-compute")
 	m.session.Run("server evacuate mover")
 	m.isAt("devstack1", "ACTIVE")
@@ -192,14 +200,15 @@ func TestGuaranteeMoves(t *testing.T) {
 	}
 }
 
-// A cloud that is killed leaves its hosts and servers. The next one removes them, also those of hosts that it does not
-// have, and leaves a namespace that another program has given such a name.
+// A cloud that is killed leaves its hosts and servers. The next one removes them, also those of
+// hosts that it does not have, and leaves a namespace that another program has given such a name.
 func TestKilledCloudIsSweptAway(t *testing.T) {
 	traffictest.Need(t)
 	openstack.Need(t)
 	up, dir := server.StartBerthUp(t, "--driver", "netns", "--hosts", "3")
 	p := newPerson(t, dir)
-	p.make("server create one --flavor cirros256 --image cirros-0.5.1-x86_64-disk --nic none --availability-zone nova:devstack2 --wait")
+	p.make("server create one --flavor cirros256 --image cirros-0.5.1-x86_64-disk --nic none --availability-zone " +
+		"nova:devstack2 --wait")
 	up.Kill()
 	traffictest.Run(t, "ip", "netns", "add", foreign)
 	t.Cleanup(func() {

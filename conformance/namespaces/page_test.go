@@ -38,7 +38,8 @@ func TestPageIsTyped(t *testing.T) {
 	}
 }
 
-// typePage starts a cloud, has a shell run all that it prints to be typed, and returns what iperf3 measured.
+// typePage starts a cloud, has a shell run all that it prints to be typed, and returns what iperf3
+// measured.
 func typePage(t *testing.T) (with, without float64) {
 	t.Helper()
 	p := server.StartPage(t, commandTime, append(server.UpArgs("127.0.0.1:0", t.TempDir()), "--driver", "netns")...)
@@ -49,7 +50,8 @@ func typePage(t *testing.T) (with, without float64) {
 	}()
 	var typed strings.Builder
 	for p.Lines.Scan() && !strings.Contains(p.Lines.Text(), "deletes them") {
-		if line, ok := strings.CutPrefix(p.Lines.Text(), "  "); ok && !strings.Contains(line, "listen") { // not the table of services
+		// Lines of the table of services are no commands.
+		if line, ok := strings.CutPrefix(p.Lines.Text(), "  "); ok && !strings.Contains(line, "listen") {
 			typed.WriteString(line + "\n")
 		}
 	}
@@ -74,7 +76,8 @@ func typePage(t *testing.T) (with, without float64) {
 
 const manual = "../../docs/operations/namespaces.md"
 
-// The commands of the page for operators print what it says, and iperf3 the guarantee before and after the move.
+// The commands of the page for operators print what it says, and iperf3 the guarantee before and
+// after the move.
 func TestManualIsTyped(t *testing.T) {
 	traffictest.Need(t, "tc", "iperf3")
 	openstack.Need(t)
@@ -124,8 +127,8 @@ func prompts(text string) (lines, wants []string) {
 	return lines, wants
 }
 
-// typeManual starts a cloud with two hosts, types commands in one shell, compares what they print, and returns the rates
-// among it in the place of which the page has those of another run.
+// typeManual starts a cloud with two hosts, types commands in one shell, compares what they print,
+// and returns the rates among it in the place of which the page has those of another run.
 func typeManual(t *testing.T, lines, wants []string) (rates []float64) {
 	t.Helper()
 	up, dir := server.StartBerthUp(t, "--driver", "netns", "--hosts", "2")

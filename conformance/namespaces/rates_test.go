@@ -122,7 +122,9 @@ func TestGuaranteeIsFelt(t *testing.T) {
 				server := p.make("server create %s --flavor cirros256 --image cirros-0.5.1-x86_64-disk --port %s", name, id)
 				p.await("server", name)
 				p.await("port", name)
-				return traffictest.Flow{Namespace: "berth-devstack0-" + server, Server: "192.0.2.254", Connections: 1, Download: one.download}
+				return traffictest.Flow{
+					Namespace: "berth-devstack0-" + server, Server: "192.0.2.254", Connections: 1, Download: one.download,
+				}
 			}
 			quiet, loud := boot(one.name+"-quiet", "--qos-policy policy0"), boot(one.name+"-loud", "")
 			traffictest.Run(t, "ip", "-n", one.outside, "address", "add", "192.0.2.254/24", "dev", "eth0")
@@ -136,7 +138,8 @@ func TestGuaranteeIsFelt(t *testing.T) {
 					break
 				}
 				if try == tries {
-					t.Fatalf("the server got %d kbit/s with the other one and %d without it; promised are %d", together[0], alone[0], promised)
+					t.Fatalf("the server got %d kbit/s with the other one and %d without it; promised are %d", together[0], alone[0],
+						promised)
 				}
 			}
 			if out := p.session.Run("server delete --wait " + one.name + "-quiet " + one.name + "-loud"); out != "" {
