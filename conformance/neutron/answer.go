@@ -21,8 +21,8 @@ type answer struct {
 	not     []string // attributes that are not shown
 }
 
-// says reports whether an answer is one that a request is repeated for: a status, or way=value, where
-// the value null says that there is nothing.
+// says reports whether an answer is one that a request is repeated for: a status, or way=value,
+// where the value null says that there is nothing.
 func (a answer) says(what string) bool {
 	way, want, ok := strings.Cut(what, "=")
 	if !ok {

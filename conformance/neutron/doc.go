@@ -34,8 +34,8 @@
 // Ids, MAC and IP addresses, segment numbers, bridges and sockets that the service chose and the
 // dialogue does not name are written <id1>, <mac1>, <ip1>, <number1>, <bridge1> and <socket1> in
 // the order in which they appear, the same for the same value; so are compute's ids of hosts,
-// passwords and reservations, <host1>, <password1> and <reservation1>; a time is <time>. Values in a
-// request of the dialogue are written unchanged.
+// passwords and reservations, <host1>, <password1> and <reservation1>; a time is <time>. Values in
+// a request of the dialogue are written unchanged.
 //
 // Other blocks act as agents: "heartbeat KIND HOST", of an ovs, sriov, dhcp or l3 agent, with
 // "start" for the first one of an agent and "zone=NAME" for one in an availability zone, reports

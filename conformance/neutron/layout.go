@@ -47,7 +47,8 @@ func fill(open, end string, members []string, indent string) string {
 			m += ","
 		}
 		last := lines[len(lines)-1]
-		if last == "" || len(indent)+2+len(last)+1+len(m) > width || strings.Contains(m, "\n") || strings.Contains(last, "\n") {
+		if last == "" || len(indent)+2+len(last)+1+len(m) > width || strings.Contains(m, "\n") ||
+			strings.Contains(last, "\n") {
 			lines = append(lines, m)
 		} else {
 			lines[len(lines)-1] = last + " " + m

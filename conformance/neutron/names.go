@@ -21,7 +21,10 @@ type names struct {
 }
 
 func newNames(projects map[string]string) *names {
-	n := &names{values: make(map[string]string), byText: make(map[string]string), counts: make(map[string]int), own: make(map[string]int)}
+	n := &names{
+		values: make(map[string]string), byText: make(map[string]string), counts: make(map[string]int),
+		own: make(map[string]int),
+	}
 	for name, id := range projects {
 		n.bind("@"+name, id)
 	}
@@ -59,10 +62,11 @@ const (
 )
 
 var (
-	chosenForm = regexp.MustCompile(`\b(?:` + uuidPattern + `|[0-9a-f]{32}|` + hostPattern + `)\b|` + macPattern + "|" + bridgePattern + "|" + socketPattern)
-	timeForm   = regexp.MustCompile(`^\d{4}-\d\d-\d\d(?:T\d\d:\d\d:\d\d(?:\.\d+|Z)| \d\d:\d\d:\d\d(?:\.\d+)?)$`)
-	addresses  = []string{"ip_address", "fixed_ips", "addr"}
-	numbers    = []string{"provider:segmentation_id", "segmentation_id", "vlan"}
+	chosenForm = regexp.MustCompile(`\b(?:` + uuidPattern + `|[0-9a-f]{32}|` + hostPattern + `)\b|` + macPattern + "|" +
+		bridgePattern + "|" + socketPattern)
+	timeForm  = regexp.MustCompile(`^\d{4}-\d\d-\d\d(?:T\d\d:\d\d:\d\d(?:\.\d+|Z)| \d\d:\d\d:\d\d(?:\.\d+)?)$`)
+	addresses = []string{"ip_address", "fixed_ips", "addr"}
+	numbers   = []string{"provider:segmentation_id", "segmentation_id", "vlan"}
 )
 
 // text replaces the values in a text by names, and assigns names to ids and MAC addresses that have
@@ -99,8 +103,8 @@ func kindOf(chosen string) string {
 	return "id"
 }
 
-// distinctive reports whether a value is unlikely to occur in a text by chance, as small numbers are
-// not.
+// distinctive reports whether a value is unlikely to occur in a text by chance, as small numbers
+// are not.
 func distinctive(value string) bool { return len(value) > 4 }
 
 // name returns the name of a value, or the value itself if a request contained it.

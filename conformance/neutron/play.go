@@ -148,8 +148,8 @@ const (
 	untilPause = 20 * time.Millisecond // between the requests
 )
 
-// request sends a request, again until the answer says what it must, and returns the answer in the form
-// of a dialogue.
+// request sends a request, again until the answer says what it must, and returns the answer in the
+// form of a dialogue.
 func (p *player) request(r request, b block, url, token string) string {
 	p.t.Helper()
 	for end := time.Now().Add(untilTime); ; time.Sleep(untilPause) {
@@ -179,7 +179,9 @@ func (p *player) send(r request, b block, url, token string) answer {
 	if err != nil {
 		p.t.Fatalf("%s: %v", b.line, err)
 	}
-	return answer{res.StatusCode, res.Header, body, r.method == http.MethodPost || strings.Contains(r.path, "sort_key="), r.only, r.not}
+	return answer{
+		res.StatusCode, res.Header, body, r.method == http.MethodPost || strings.Contains(r.path, "sort_key="), r.only, r.not,
+	}
 }
 
 func setHeaders(req *http.Request, r request, token string, hasBody bool) {

@@ -38,7 +38,8 @@ func newToy(t *testing.T) *toy {
 func (s *toy) create(w http.ResponseWriter, r *http.Request) {
 	var thing map[string]any
 	if err := json.NewDecoder(r.Body).Decode(&thing); err != nil {
-		s.answer(w, 400, map[string]any{"NeutronError": map[string]any{"type": "BadRequest", "message": "No thing.", "detail": ""}})
+		s.answer(w, 400,
+			map[string]any{"NeutronError": map[string]any{"type": "BadRequest", "message": "No thing.", "detail": ""}})
 		return
 	}
 	n := len(s.things)
@@ -187,7 +188,9 @@ func TestRecord(t *testing.T) {
 	for range 3 {
 		neutron.Play(t, s, path)
 	}
-	want := []string{"Open vSwitch agent h true map[x:1]\n", s.things[0]["id"].(string) + " h", "neutron-sriov-nic-agent h"}
+	want := []string{
+		"Open vSwitch agent h true map[x:1]\n", s.things[0]["id"].(string) + " h", "neutron-sriov-nic-agent h",
+	}
 	if diff := cmp.Diff(want, s.heard[6:]); diff != "" {
 		t.Errorf("what the agents did (-want +got):\n%s", diff)
 	}
@@ -219,8 +222,10 @@ admin GET /things/nobody until=404
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"state=done\n----\n200\n" + `{"thing": {"at": "<time>", "fixed_ips": ["<ip1>"], "id": "@a", "name": "a", "owner": {"id": "x"}, "state": "done"}}`,
-		"id=null\n----\n200\n" + `{"thing": {"at": "<time>", "fixed_ips": ["<ip1>"], "id": "@a", "name": "a", "owner": {}, "state": "done"}}`,
+		"state=done\n----\n200\n" + `{"thing": {"at": "<time>", "fixed_ips": ["<ip1>"], "id": "@a", "name": "a", ` +
+			`"owner": {"id": "x"}, "state": "done"}}`,
+		"id=null\n----\n200\n" +
+			`{"thing": {"at": "<time>", "fixed_ips": ["<ip1>"], "id": "@a", "name": "a", "owner": {}, "state": "done"}}`,
 		"until=404\n----\n404\n",
 	} {
 		if !strings.Contains(string(text), want) {
@@ -279,7 +284,8 @@ member GET /things
   {"at": "<time>", "fixed_ips": ["<ip1>"], "id": "<own-id1>", "more": "<own-id2>", "name": "b"}]}
 `
 	first, second, _ := strings.Cut(known, "\n\n")
-	after := "\nadmin POST /things\n{\"name\": \"c\"}\n----\n201\n" + `{"thing": {"at": "<time>", "fixed_ips": ["<ip1>"], "id": "<id2>", "name": "c"}}` + "\n"
+	after := "\nadmin POST /things\n{\"name\": \"c\"}\n----\n201\n" +
+		`{"thing": {"at": "<time>", "fixed_ips": ["<ip1>"], "id": "<id2>", "name": "c"}}` + "\n"
 	for name, try := range map[string]struct {
 		known string
 		wrong int

@@ -50,8 +50,8 @@ type Options struct {
 	// Placement, with Catalogue, starts another placement than the distribution's and returns its
 	// URL. It checks tokens with the Keystone.
 	Placement func(k *keystonetest.Keystone) string
-	// Database is the SQLAlchemy URL of Neutron's database, "" for SQLite, on which Neutron cannot do two things at a time, and
-	// which Reset needs.
+	// Database is the SQLAlchemy URL of Neutron's database, "" for SQLite, on which Neutron cannot do
+	// two things at a time, and which Reset needs.
 	Database string
 	// Rules is a policy file of an operator's own, "" for none.
 	Rules string
@@ -103,7 +103,9 @@ func (r *Reference) configure(t testing.TB, opts Options) string {
 	more := map[string]map[string]string{"keystone_authtoken": checks, "placement": placement}
 	if opts.Compute {
 		more["nova"] = server.LoginAs(r.keystone, "project-admin")
-		more["DEFAULT"] = map[string]string{"notify_nova_on_port_status_changes": "true", "notify_nova_on_port_data_changes": "true"}
+		more["DEFAULT"] = map[string]string{
+			"notify_nova_on_port_status_changes": "true", "notify_nova_on_port_data_changes": "true",
+		}
 		more["ovs_driver"] = map[string]string{"vnic_type_prohibit_list": "direct"}
 	}
 	if opts.Database != "" {
@@ -178,12 +180,15 @@ func (r *Reference) PlacementToken() string { return "admin" }
 
 // Projects returns the ids of the projects.
 func (r *Reference) Projects() map[string]string {
-	return map[string]string{"demo": r.keystone.ProjectID(keystonetest.Demo), "other": r.keystone.ProjectID(keystonetest.Other)}
+	return map[string]string{
+		"demo": r.keystone.ProjectID(keystonetest.Demo), "other": r.keystone.ProjectID(keystonetest.Other),
+	}
 }
 
 // personas are the personas of the People.
 var personas = map[string]string{
-	"admin": "project-admin", "member": "project-member", "reader": "project-reader", "other": "other-member", "service": "nova",
+	"admin": "project-admin", "member": "project-member", "reader": "project-reader", "other": "other-member",
+	"service": "nova",
 }
 
 // Token returns the token of a person.

@@ -78,6 +78,7 @@ func (k Kind) Type() string {
 // Binary returns the binary of the API, "" for an unknown kind.
 func (k Kind) Binary() string {
 	return map[Kind]string{
-		OVS: "neutron-openvswitch-agent", SRIOV: "neutron-sriov-nic-agent", DHCP: "neutron-dhcp-agent", L3: "neutron-l3-agent",
+		OVS: "neutron-openvswitch-agent", SRIOV: "neutron-sriov-nic-agent", DHCP: "neutron-dhcp-agent",
+		L3: "neutron-l3-agent",
 	}[k]
 }
