@@ -17,8 +17,8 @@ import (
 	"github.com/berthcloud/berth/internal/servertest"
 )
 
-// Hosts are the hosts of clouds, with the UUIDs of their providers. Each has ten processors, 8 GiB of
-// memory, and a bridge to physnet0 with Bandwidth.
+// Hosts are the hosts of clouds, with the UUIDs of their providers. Each has ten processors, 8 GiB
+// of memory, and a bridge to physnet0 with Bandwidth.
 func Hosts() map[string]string {
 	return map[string]string{"h1": "99999999-0000-4000-8000-000000000001", "h2": "99999999-0000-4000-8000-000000000002"}
 }
@@ -28,7 +28,8 @@ const Bandwidth = 10_000
 
 // users are the personas of the people of dialogues.
 var users = map[string]string{
-	"admin": "project-admin", "member": "project-member", "reader": "project-reader", "other": "other-member", "service": "nova",
+	"admin": "project-admin", "member": "project-member", "reader": "project-reader", "other": "other-member",
+	"service": "nova",
 }
 
 // A Cloud is the distribution's Nova with all its services, and Berth's placement and network
@@ -43,8 +44,8 @@ type Cloud struct {
 
 var _ neutron.Cloud = (*Cloud)(nil)
 
-// StartCloud starts a cloud on loopback. It is stopped at the end of the test, which fails when Nova is
-// not installed, or is skipped with BERTH_TEST_NO_UPSTREAM=1.
+// StartCloud starts a cloud on loopback. It is stopped at the end of the test, which fails when
+// Nova is not installed, or is skipped with BERTH_TEST_NO_UPSTREAM=1.
 func StartCloud(t testing.TB) *Cloud {
 	t.Helper()
 	k := keystonetest.Start(t, keystonetest.Options{})
@@ -127,7 +128,9 @@ func (c *Cloud) Token(t testing.TB, who string) string {
 
 // Projects returns the ids of the projects, and those of the users as "admin_user" and so on.
 func (c *Cloud) Projects() map[string]string {
-	all := map[string]string{"demo": c.keystone.ProjectID(keystonetest.Demo), "other": c.keystone.ProjectID(keystonetest.Other)}
+	all := map[string]string{
+		"demo": c.keystone.ProjectID(keystonetest.Demo), "other": c.keystone.ProjectID(keystonetest.Other),
+	}
 	for who, persona := range users {
 		all[who+"_user"] = c.keystone.UserID(persona)
 	}

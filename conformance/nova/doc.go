@@ -5,7 +5,8 @@
 // Nova's numbers of aggregates, services and hypervisors begin with 1 in each dialogue, and are
 // written unchanged. "heartbeat compute HOST" with the body {} creates a live host, "silence
 // compute HOST" makes its last report a day old. "heartbeat server NAME" creates a server; the body
-// has the arguments of server in reference.py. "heartbeat migration UUID" creates a move of one, as migration there does.
+// has the arguments of server in reference.py. "heartbeat migration UUID" creates a move of one, as
+// migration there does.
 //
 // [StartWhole] runs all of Nova's services, for tests that boot servers with it. The dialogues in
 // testdata/cloud were recorded from it, with Berth's placement and network services: see

@@ -13,14 +13,15 @@ import (
 	"github.com/berthcloud/berth/internal/servertest"
 )
 
-// snapshots is an image service that has the image of [fakehosts.Images] too, and keeps what is made
-// of servers that are shelved.
+// snapshots is an image service that has the image of [fakehosts.Images] too, and keeps what is
+// made of servers that are shelved.
 type snapshots struct {
 	mu  sync.Mutex
 	all map[string]map[string]any // by id
 }
 
-// StartImages starts the image service and returns its address. It is stopped at the end of the test.
+// StartImages starts the image service and returns its address. It is stopped at the end of the
+// test.
 func StartImages(t testing.TB) string {
 	t.Helper()
 	images := httptest.NewUnstartedServer(new(snapshots).handler())
@@ -45,7 +46,8 @@ func (s *snapshots) handler() http.Handler {
 		defer s.mu.Unlock()
 		image["id"] = fmt.Sprintf("c1440051-0000-4000-9000-%012d", len(s.all)+1)
 		maps.Copy(image, map[string]any{
-			"status": "active", "owner": image["owner_id"], "protected": false, "tags": []string{}, "size": 16338944, "checksum": nil,
+			"status": "active", "owner": image["owner_id"], "protected": false, "tags": []string{}, "size": 16338944,
+			"checksum":   nil,
 			"created_at": "2026-11-20T00:00:00Z", "updated_at": "2026-11-20T00:00:00Z",
 		})
 		s.all[image["id"].(string)] = image
@@ -61,7 +63,9 @@ func (s *snapshots) handler() http.Handler {
 			others.ServeHTTP(w, r)
 		}
 	})
-	all.HandleFunc("DELETE /v2/images/{id}", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
+	all.HandleFunc("DELETE /v2/images/{id}", func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusNoContent)
+	})
 	return all
 }
 

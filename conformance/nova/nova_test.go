@@ -15,8 +15,8 @@ var update = flag.Bool("update", false, "rewrite the dialogues with what the dis
 
 func TestMain(m *testing.M) { server.Main(m) }
 
-// TestCloud compares the dialogues about servers and hosts with the whole of the distribution's Nova;
-// -update writes its answers. A rotation has a third of them.
+// TestCloud compares the dialogues about servers and hosts with the whole of the distribution's
+// Nova; -update writes its answers. A rotation has a third of them.
 func TestCloud(t *testing.T) {
 	if testing.Short() {
 		t.Skip("NOT TESTED with the real Nova: -short leaves it out")

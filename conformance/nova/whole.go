@@ -31,12 +31,14 @@ type Peers struct {
 // when Nova is not installed, or is skipped with BERTH_TEST_NO_UPSTREAM=1.
 func StartWhole(t testing.TB, n Peers, hosts map[string]string) *servertest.Server {
 	t.Helper()
-	upstreamtest.Need(t, packages+" python3-fixtures", upstreamtest.Python, module, "/usr/lib/python3/dist-packages/fixtures/__init__.py")
+	upstreamtest.Need(t, packages+" python3-fixtures", upstreamtest.Python, module,
+		"/usr/lib/python3/dist-packages/fixtures/__init__.py")
 	dir := servertest.Dir(t)
 	database := func() string { return server.NewDatabase(t, server.MariaDB).Upstream }
 	cell0 := database()
 	for name, text := range map[string]string{
-		"reference.py": string(program), "whole.py": string(wholeProgram), "nova.conf": wholeConf(dir, database(), database(), n),
+		"reference.py": string(program), "whole.py": string(wholeProgram),
+		"nova.conf": wholeConf(dir, database(), database(), n),
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
