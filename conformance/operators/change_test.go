@@ -24,10 +24,14 @@ func (s *stack) inventories(t *testing.T, provider string, change func(all map[s
 	s.place.Read(t, path, &before)
 	s.place.Read(t, path, &now)
 	change(now.Inventories)
-	s.place.Must(t, http.StatusOK, "PUT", path, object{"resource_provider_generation": now.Generation, "inventories": now.Inventories})
+	s.place.Must(t, http.StatusOK, "PUT", path, object{
+		"resource_provider_generation": now.Generation, "inventories": now.Inventories,
+	})
 	t.Cleanup(func() {
 		s.place.Read(t, path, &now)
-		s.place.Must(t, http.StatusOK, "PUT", path, object{"resource_provider_generation": now.Generation, "inventories": before.Inventories})
+		s.place.Must(t, http.StatusOK, "PUT", path, object{
+			"resource_provider_generation": now.Generation, "inventories": before.Inventories,
+		})
 	})
 }
 
@@ -57,7 +61,9 @@ func (s *stack) list(t *testing.T, provider, key string, change func(list []stri
 	}
 	write := func(list []string) {
 		t.Helper()
-		s.place.Must(t, http.StatusOK, "PUT", path, object{"resource_provider_generation": s.place.Generation(t, provider), key: append([]string{}, list...)})
+		s.place.Must(t, http.StatusOK, "PUT", path, object{
+			"resource_provider_generation": s.place.Generation(t, provider), key: append([]string{}, list...),
+		})
 	}
 	before := read()
 	write(change(slices.Clone(before)))
@@ -126,8 +132,12 @@ func (s *stack) add(t *testing.T, name, parent string, totals map[string]int, tr
 	for class, total := range totals {
 		all[class] = object{"total": total}
 	}
-	s.place.Must(t, http.StatusOK, "PUT", path+"/inventories", object{"resource_provider_generation": s.place.Generation(t, made.UUID), "inventories": all})
-	s.place.Must(t, http.StatusOK, "PUT", path+"/traits", object{"resource_provider_generation": s.place.Generation(t, made.UUID), "traits": append([]string{}, traits...)})
+	s.place.Must(t, http.StatusOK, "PUT", path+"/inventories", object{
+		"resource_provider_generation": s.place.Generation(t, made.UUID), "inventories": all,
+	})
+	s.place.Must(t, http.StatusOK, "PUT", path+"/traits", object{
+		"resource_provider_generation": s.place.Generation(t, made.UUID), "traits": append([]string{}, traits...),
+	})
 	return made.UUID
 }
 
@@ -152,9 +162,15 @@ func (s *stack) remove(t *testing.T, uuid string) {
 	s.place.Read(t, path+"/traits", &traits)
 	s.place.Must(t, http.StatusNoContent, "DELETE", path, nil)
 	t.Cleanup(func() {
-		s.place.Must(t, http.StatusOK, "POST", "/resource_providers", object{"uuid": p.UUID, "name": p.Name, "parent_provider_uuid": p.Parent})
-		s.place.Must(t, http.StatusOK, "PUT", path+"/inventories", object{"resource_provider_generation": s.place.Generation(t, uuid), "inventories": stock.Inventories})
-		s.place.Must(t, http.StatusOK, "PUT", path+"/traits", object{"resource_provider_generation": s.place.Generation(t, uuid), "traits": traits.Traits})
+		s.place.Must(t, http.StatusOK, "POST", "/resource_providers", object{
+			"uuid": p.UUID, "name": p.Name, "parent_provider_uuid": p.Parent,
+		})
+		s.place.Must(t, http.StatusOK, "PUT", path+"/inventories", object{
+			"resource_provider_generation": s.place.Generation(t, uuid), "inventories": stock.Inventories,
+		})
+		s.place.Must(t, http.StatusOK, "PUT", path+"/traits", object{
+			"resource_provider_generation": s.place.Generation(t, uuid), "traits": traits.Traits,
+		})
 	})
 }
 
@@ -182,8 +198,8 @@ func (s *stack) claim(t *testing.T, consumer string) (c claim) {
 	return c
 }
 
-// writeClaim replaces the allocations of a consumer. Consumers keep their type unless a request names one, so that this
-// one is created again.
+// writeClaim replaces the allocations of a consumer. Consumers keep their type unless a request
+// names one, so that this one is created again.
 func (s *stack) writeClaim(t *testing.T, consumer string, c claim) {
 	t.Helper()
 	path := "/allocations/" + consumer
@@ -263,7 +279,8 @@ func (s *stack) port(t *testing.T, name string, attributes object) {
 	t.Cleanup(func() { s.nets.Must(t, http.StatusOK, "PUT", path, object{"port": before}) })
 }
 
-// key changes the key allocation in the binding profile of a port; nil removes it. Debian's Neutron would bind the port again.
+// key changes the key allocation in the binding profile of a port; nil removes it. Debian's Neutron
+// would bind the port again.
 func (s *stack) key(t *testing.T, name string, change func(allocation map[string]string) any) {
 	t.Helper()
 	id := s.id("port " + name)

@@ -36,13 +36,14 @@ func (s *stack) checks(t *testing.T, env []string, code int, args ...string) map
 	return all
 }
 
-// examined is about berth doctor: no check fails in a healthy cloud but those of what failed on purpose, what is broken is found by its check,
-// and a bundle has no password.
+// examined is about berth doctor: no check fails in a healthy cloud but those of what failed on
+// purpose, what is broken is found by its check, and a bundle has no password.
 func (s *stack) examined(t *testing.T) {
 	bundle := filepath.Join(t.TempDir(), "report.tar.gz")
 	for name, c := range s.checks(t, nil, 0, "--server", "golden", "--bundle", bundle) {
 		// Debian's Keystone is served without a date here.
-		if c.Result == "failed" || c.Result == "unknown" && (name != "clocks" || !s.debian) || c.Result != "ok" && strings.HasPrefix(name, "server-") {
+		if c.Result == "failed" || c.Result == "unknown" && (name != "clocks" || !s.debian) ||
+			c.Result != "ok" && strings.HasPrefix(name, "server-") {
 			t.Errorf("in a healthy cloud, of a server with a guarantee: %+v", c)
 		}
 	}
@@ -80,8 +81,9 @@ func (s *stack) examined(t *testing.T) {
 	}
 }
 
-// trunked is about a trunk whose parent is guaranteed less than its subports: the commands that doctor prints repair it, first with a policy for the
-// parent alone, then by a change of that policy.
+// trunked is about a trunk whose parent is guaranteed less than its subports: the commands that
+// doctor prints repair it, first with a policy for the parent alone, then by a change of that
+// policy.
 func (s *stack) trunked(t *testing.T) {
 	policy := s.made(t, "/qos/policies", "policy", object{"name": "voice"})
 	rules := "/qos/policies/" + policy + "/minimum_bandwidth_rules"
@@ -98,7 +100,8 @@ func (s *stack) trunked(t *testing.T) {
 	if c := look(); c.Result != "ok" || c.Evidence[0].Text != "1 trunk, none with subports that are guaranteed bandwidth" {
 		t.Errorf("of a trunk without subports: %+v", c)
 	}
-	add := " --subport segmentation-type=vlan,segmentation-id=101,port=" + one + " --subport segmentation-type=vlan,segmentation-id=102,port=" + two
+	add := " --subport segmentation-type=vlan,segmentation-id=101,port=" + one +
+		" --subport segmentation-type=vlan,segmentation-id=102,port=" + two
 	if out := s.client("").Run("network trunk set" + add + " " + trunk); out != "" {
 		t.Fatal(out)
 	}
@@ -117,7 +120,8 @@ func (s *stack) trunked(t *testing.T) {
 	} {
 		s.nets.Must(t, http.StatusOK, "PUT", rules+"/"+rule, object{"minimum_bandwidth_rule": object{"min_kbps": tc.kbps}})
 		c := look()
-		if c.Result != "warning" || !strings.Contains(c.Evidence[0].Text, tc.seen) || !strings.HasPrefix(c.Command, tc.commands) {
+		if c.Result != "warning" || !strings.Contains(c.Evidence[0].Text, tc.seen) ||
+			!strings.HasPrefix(c.Command, tc.commands) {
 			t.Errorf("of subports with %d kbit/s: %+v", tc.kbps, c)
 		}
 		s.run(t, c.Command)

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// emptied is a host with servers of server groups: the service makes the move of a plan, and neither one that a group forbids nor that of a server
-// for which the plan has no host.
+// emptied is a host with servers of server groups: the service makes the move of a plan, and
+// neither one that a group forbids nor that of a server for which the plan has no host.
 func (s *stack) emptied(t *testing.T) {
 	boot := func(name, host, group string) {
 		t.Helper()
@@ -19,7 +19,8 @@ func (s *stack) emptied(t *testing.T) {
 			"server":             object{"name": name, "flavorRef": "f1", "imageRef": image, "networks": "none", "host": host},
 			"os:scheduler_hints": object{"group": group},
 		}
-		if err := json.Unmarshal(s.computes.Must(t, http.StatusAccepted, "POST", "/servers", body).Body, &answer); err != nil {
+		accepted := s.computes.Must(t, http.StatusAccepted, "POST", "/servers", body)
+		if err := json.Unmarshal(accepted.Body, &answer); err != nil {
 			t.Fatal(err)
 		}
 		s.ids["server "+name] = answer.Server.ID
@@ -56,11 +57,14 @@ func (s *stack) emptied(t *testing.T) {
 	if at < 0 || plan.Moves[at].To != s.hosts[2] {
 		t.Errorf("apart0 is to go to %s: %+v", s.hosts[2], plan.Moves)
 	}
-	if len(plan.Stuck) != 1 || plan.Stuck[0].Name != "together0" || !strings.Contains(plan.Stuck[0].Reason, "its server group together (affinity)") {
+	if len(plan.Stuck) != 1 || plan.Stuck[0].Name != "together0" ||
+		!strings.Contains(plan.Stuck[0].Reason, "its server group together (affinity)") {
 		t.Errorf("together0 is to stay: %+v", plan.Stuck)
 	}
 
-	for _, tc := range []struct{ server, host string }{{"apart0", s.hosts[0]}, {"together0", s.hosts[0]}, {"together0", s.hosts[2]}} {
+	for _, tc := range []struct{ server, host string }{
+		{"apart0", s.hosts[0]}, {"together0", s.hosts[0]}, {"together0", s.hosts[2]},
+	} {
 		s.action(t, tc.server, object{"migrate": object{"host": tc.host}})
 		await(t, tc.server+" is refused", func() bool {
 			var list struct {

@@ -54,8 +54,8 @@ func (s *stack) scrape(t *testing.T, login []string, args ...string) string {
 	return string(text)
 }
 
-// followed changes servers while berth exporter reads the cloud again and again: it reads those that have
-// changed, also when they were deleted.
+// followed changes servers while berth exporter reads the cloud again and again: it reads those
+// that have changed, also when they were deleted.
 func (s *stack) followed(t *testing.T) {
 	program := server.Berth(t)
 	x := servertest.Start(t, "berth exporter", "/readyz", func(addr string) *exec.Cmd {
@@ -83,7 +83,9 @@ func (s *stack) followed(t *testing.T) {
 	servers("SHUTOFF", "1")
 	s.action(t, "plain", object{"os-start": nil})
 	servers("SHUTOFF", "")
-	id := made(t, s.computes, "/servers", "server", object{"name": "brief", "flavorRef": "f1", "imageRef": image, "networks": "none"})
+	id := made(t, s.computes, "/servers", "server", object{
+		"name": "brief", "flavorRef": "f1", "imageRef": image, "networks": "none",
+	})
 	servers("ACTIVE", "4")
 	s.computes.Must(t, http.StatusNoContent, "DELETE", "/servers/"+id, nil)
 	servers("ACTIVE", "3")
@@ -109,7 +111,8 @@ func (s *stack) headroom(t *testing.T, login []string, args ...string) string {
 	return fmt.Sprint(count.Least)
 }
 
-// exported compares the metrics of berth exporter with what the other commands and the services say.
+// exported compares the metrics of berth exporter with what the other commands and the services
+// say.
 func (s *stack) exported(t *testing.T) {
 	t.Run("Administrator", func(t *testing.T) {
 		got := s.scrape(t, s.env, "--flavor-ports", "golden=small,net0/gold")
@@ -124,7 +127,8 @@ func (s *stack) exported(t *testing.T) {
 			`berth_cloud_unread`:                                  "0",
 			`berth_cloud_host_enabled{host="` + s.hosts[0] + `"}`: "1",
 			`berth_cloud_host_up{host="` + s.hosts[0] + `"}`:      "1",
-			`berth_cloud_aggregate_resource_inventory{aggregate="fast",resource_class="NET_BW_EGR_KILOBIT_PER_SEC"}`: fmt.Sprint(3 * bandwidth),
+			`berth_cloud_aggregate_resource_inventory{aggregate="fast",resource_class="NET_BW_EGR_KILOBIT_PER_SEC"}`: fmt.Sprint(
+				3 * bandwidth),
 		}
 		for _, source := range []string{"placement", "compute", "network", "identity", "quotas"} {
 			want[fmt.Sprintf("berth_cloud_source_up{source=%q}", source)] = "1"
@@ -134,10 +138,11 @@ func (s *stack) exported(t *testing.T) {
 			Set struct{ Cores, Instances int } `json:"quota_set"`
 		}
 		s.computes.Read(t, "/os-quota-sets/"+project, &quotas)
-		want[fmt.Sprintf("berth_cloud_project_quota_limit{project_id=%q,quota=\"cores\"}", project)] = fmt.Sprint(quotas.Set.Cores)
-		want[fmt.Sprintf("berth_cloud_project_quota_limit{project_id=%q,quota=\"instances\"}", project)] = fmt.Sprint(quotas.Set.Instances)
-		want[fmt.Sprintf("berth_cloud_project_quota_used{project_id=%q,quota=\"instances\"}", project)] = "6"
-		want[fmt.Sprintf("berth_cloud_project_info{project_id=%q,project_name=\"demo\",domain_id=\"default\"}", project)] = "1"
+		expect := func(format, n string) { want[fmt.Sprintf("berth_cloud_project_"+format, project)] = n }
+		expect(`quota_limit{project_id=%q,quota="cores"}`, fmt.Sprint(quotas.Set.Cores))
+		expect(`quota_limit{project_id=%q,quota="instances"}`, fmt.Sprint(quotas.Set.Instances))
+		expect(`quota_used{project_id=%q,quota="instances"}`, "6")
+		expect(`info{project_id=%q,project_name="demo",domain_id="default"}`, "1")
 		for series, n := range want {
 			if v := value(got, series); v != n {
 				t.Errorf("%s is %q, want %s", series, v, n)
@@ -163,7 +168,10 @@ func (s *stack) exported(t *testing.T) {
 				t.Errorf("%s is %q, want %s", series, v, n)
 			}
 		}
-		for _, absent := range []string{"berth_cloud_hosts", "berth_cloud_servers", "berth_cloud_agents", "berth_cloud_project_info", "berth_cloud_project_quota_used", `flavor="golden"`, `flavor="small"`} {
+		for _, absent := range []string{
+			"berth_cloud_hosts", "berth_cloud_servers", "berth_cloud_agents", "berth_cloud_project_info",
+			"berth_cloud_project_quota_used", `flavor="golden"`, `flavor="small"`,
+		} {
 			if strings.Contains(got, "\n"+absent) || strings.Contains(got, absent+"}") {
 				t.Errorf("there is %s", absent)
 			}
@@ -185,10 +193,12 @@ func (s *stack) exported(t *testing.T) {
 	})
 	t.Run("Database", func(t *testing.T) {
 		got := s.scrape(t, s.env, "--os-region-name", "RegionOne", "--connection", "@"+file(t, "url", s.database))
-		if up, n := value(got, `berth_cloud_source_up{source="database"}`), value(got, "berth_cloud_providers"); up != "1" || n != fmt.Sprint(len(s.providers(t))) {
+		if up, n := value(got, `berth_cloud_source_up{source="database"}`), value(got, "berth_cloud_providers"); up != "1" ||
+			n != fmt.Sprint(len(s.providers(t))) {
 			t.Errorf("the database is up: %q, with %q providers", up, n)
 		}
-		if got, want := value(got, `berth_cloud_flavor_slots{flavor="small"}`), s.headroom(t, nil, "--flavor", "small"); got != want {
+		want := s.headroom(t, nil, "--flavor", "small")
+		if got := value(got, `berth_cloud_flavor_slots{flavor="small"}`); got != want {
 			t.Errorf("free slots are %q, want %s", got, want)
 		}
 	})

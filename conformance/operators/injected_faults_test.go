@@ -39,38 +39,52 @@ const (
 	ingress = "NET_BW_IGR_KILOBIT_PER_SEC"
 )
 
-// unbound is what else is found when Berth's network service gets a request to bind a port with a wrong provider.
+// unbound is what else is found when Berth's network service gets a request to bind a port with a
+// wrong provider.
 var unbound = []string{"port-binding-failed"}
 
 // nobody is an id that does not exist.
 var nobody = rest.UUID("b0d1e5", 1)
 
-// unplanted are the kinds that are not planted, and why: no service that runs shows them. They are in files, or when a service is read
-// while it changes; "berth db check" finds the rows that are the cause of most.
+// unplanted are the kinds that are not planted, and why: no service that runs shows them. They are
+// in files, or when a service is read while it changes; "berth db check" finds the rows that are
+// the cause of most.
 var unplanted = map[string]string{
-	"consumer-empty":              "Placement shows consumers by their allocations",
-	"allocation-on-gone-provider": "Placement leaves out rows that refer to a row that is not there, and so does reading its database",
-	"provider-parent-gone":        "likewise",
-	"unknown-class":               "likewise",
-	"unknown-trait":               "likewise",
-	"usage-differs":               "usages are sums of the allocations that are shown",
-	"owner-trait-missing":         "Debian's Nova is older, and the hosts of Berth have the trait",
-	"host-without-service":        "Nova does not show compute nodes without a service: provider-of-gone-host",
+	"consumer-empty": "Placement shows consumers by their allocations",
+	"allocation-on-gone-provider": "Placement leaves out rows that refer to a row that is not there, " +
+		"and so does reading its database",
+	"provider-parent-gone": "likewise",
+	"unknown-class":        "likewise",
+	"unknown-trait":        "likewise",
+	"usage-differs":        "usages are sums of the allocations that are shown",
+	"owner-trait-missing":  "Debian's Nova is older, and the hosts of Berth have the trait",
+	"host-without-service": "Nova does not show compute nodes without a service: provider-of-gone-host",
 }
 
 var plants = []plant{
 	// Allocations and their consumers.
-	{code: "orphaned-allocation", repaired: true, plant: func(t *testing.T, s *stack) string { s.hold(t, nobody, s.roots[2], ""); return nobody }},
-	{code: "orphaned-allocation", name: "of a server whose row is deleted", only: onDebian, plant: func(t *testing.T, s *stack) string {
-		id := s.id("server plain")
-		rows(t, s.novaSQL, "UPDATE instances SET deleted = id WHERE uuid = '"+id+"'", "UPDATE instances SET deleted = 0 WHERE uuid = '"+id+"'")
-		return id
-	}},
-	{code: "migration-left-over", repaired: true, plant: func(t *testing.T, s *stack) string { s.hold(t, nobody, s.roots[2], "MIGRATION"); return nobody }},
+	{
+		code: "orphaned-allocation", repaired: true,
+		plant: func(t *testing.T, s *stack) string { s.hold(t, nobody, s.roots[2], ""); return nobody },
+	},
+	{
+		code: "orphaned-allocation", name: "of a server whose row is deleted", only: onDebian,
+		plant: func(t *testing.T, s *stack) string {
+			id := s.id("server plain")
+			rows(t, s.novaSQL, "UPDATE instances SET deleted = id WHERE uuid = '"+id+"'",
+				"UPDATE instances SET deleted = 0 WHERE uuid = '"+id+"'")
+			return id
+		},
+	},
+	{
+		code: "migration-left-over", repaired: true,
+		plant: func(t *testing.T, s *stack) string { s.hold(t, nobody, s.roots[2], "MIGRATION"); return nobody },
+	},
 	{code: "migration-left-over", name: "with its record", only: onDebian, plant: func(t *testing.T, s *stack) string {
 		id := s.migration(t)
 		s.confirmed(t)
-		rows(t, s.novaSQL, "UPDATE migrations SET status = 'confirmed' WHERE uuid = '"+id+"'", "UPDATE migrations SET status = 'finished' WHERE uuid = '"+id+"'")
+		rows(t, s.novaSQL, "UPDATE migrations SET status = 'confirmed' WHERE uuid = '"+id+"'",
+			"UPDATE migrations SET status = 'finished' WHERE uuid = '"+id+"'")
 		return id
 	}},
 	{code: "consumer-without-type", repaired: true, plant: func(t *testing.T, s *stack) string {
@@ -78,10 +92,13 @@ var plants = []plant{
 		s.allocations(t, changed, func(c *claim) { c.Type = map[bool]string{true: "INSTANCE"}[s.debian] })
 		return map[bool]string{true: other, false: changed}[s.debian] // Nova's servers have no types
 	}},
-	{code: "consumer-type-wrong", repaired: true, also: []string{"consumer-without-type"}, plant: func(t *testing.T, s *stack) string {
-		s.allocations(t, s.id("server plain"), func(c *claim) { c.Type = "MIGRATION" })
-		return s.id("server plain")
-	}},
+	{
+		code: "consumer-type-wrong", repaired: true, also: []string{"consumer-without-type"},
+		plant: func(t *testing.T, s *stack) string {
+			s.allocations(t, s.id("server plain"), func(c *claim) { c.Type = "MIGRATION" })
+			return s.id("server plain")
+		},
+	},
 	{code: "consumer-project-wrong", repaired: true, plant: func(t *testing.T, s *stack) string {
 		s.allocations(t, s.id("server plain"), func(c *claim) { c.Project = nobody })
 		return s.id("server plain")
@@ -95,8 +112,10 @@ var plants = []plant{
 		return s.id("server plain")
 	}},
 	{code: "allocation-without-inventory", only: onDebian, plant: func(t *testing.T, s *stack) string {
-		owner := " WHERE resource_class_id = 2 AND resource_provider_id = (SELECT id FROM resource_providers WHERE uuid = '" + s.roots[1] + "')"
-		rows(t, s.placementSQL, "UPDATE inventories SET resource_class_id = 12"+strings.TrimPrefix(owner, ""), "UPDATE inventories SET resource_class_id = 2"+strings.Replace(owner, "= 2", "= 12", 1))
+		owner := " WHERE resource_class_id = 2 AND resource_provider_id = (SELECT id FROM resource_providers WHERE uuid = '" +
+			s.roots[1] + "')"
+		rows(t, s.placementSQL, "UPDATE inventories SET resource_class_id = 12"+strings.TrimPrefix(owner, ""),
+			"UPDATE inventories SET resource_class_id = 2"+strings.Replace(owner, "= 2", "= 12", 1))
 		return s.id("server plain")
 	}},
 	{code: "amount-breaks-units", plant: func(t *testing.T, s *stack) string {
@@ -158,15 +177,20 @@ var plants = []plant{
 		rows(t, s.novaSQL, fmt.Sprintf(set, "nowhere"), fmt.Sprintf(set, s.hosts[1]))
 		return id
 	}},
-	{code: "evacuation-source-held", only: onDebian, also: []string{"provider-of-gone-host"}, plant: func(t *testing.T, s *stack) string {
-		id := s.id("server plain")
-		rows(t, s.novaSQL, "INSERT INTO migrations (uuid, instance_uuid, migration_type, status, source_compute, source_node, dest_compute, dest_node, deleted, hidden) VALUES ('"+
-			nobody+"', '"+id+"', 'evacuation', 'done', '"+s.hosts[2]+"', '"+s.hosts[2]+"', '"+s.hosts[1]+"', '"+s.hosts[1]+"', 0, 0)",
-			"DELETE FROM migrations WHERE uuid = '"+nobody+"'")
-		s.withoutService(t)
-		s.allocated(t, id, s.roots[2], map[string]int{"VCPU": 1})
-		return id
-	}},
+	{
+		code: "evacuation-source-held", only: onDebian, also: []string{"provider-of-gone-host"},
+		plant: func(t *testing.T, s *stack) string {
+			id := s.id("server plain")
+			rows(t, s.novaSQL, "INSERT INTO migrations (uuid, instance_uuid, migration_type, status, source_compute, "+
+				"source_node, dest_compute, dest_node, deleted, hidden) VALUES ('"+
+				nobody+"', '"+id+"', 'evacuation', 'done', '"+s.hosts[2]+"', '"+s.hosts[2]+"', '"+s.hosts[1]+"', '"+s.hosts[1]+
+				"', 0, 0)",
+				"DELETE FROM migrations WHERE uuid = '"+nobody+"'")
+			s.withoutService(t)
+			s.allocated(t, id, s.roots[2], map[string]int{"VCPU": 1})
+			return id
+		},
+	},
 
 	// Migrations.
 	{code: "migration-without-allocation", plant: func(t *testing.T, s *stack) string {
@@ -183,11 +207,15 @@ var plants = []plant{
 	}},
 	{code: "migration-of-gone-server", only: onDebian, plant: func(t *testing.T, s *stack) string {
 		id := s.id("server moved")
-		rows(t, s.novaSQL, "UPDATE instances SET deleted = id WHERE uuid = '"+id+"'", "UPDATE instances SET deleted = 0 WHERE uuid = '"+id+"'")
+		rows(t, s.novaSQL, "UPDATE instances SET deleted = id WHERE uuid = '"+id+"'",
+			"UPDATE instances SET deleted = 0 WHERE uuid = '"+id+"'")
 		s.allocations(t, id, func(c *claim) { c.amounts = nil })
 		return s.migration(t)
 	}},
-	{code: "migration-record-stale", only: onDebian, plant: func(t *testing.T, s *stack) string { s.confirmed(t); return s.migration(t) }},
+	{
+		code: "migration-record-stale", only: onDebian,
+		plant: func(t *testing.T, s *stack) string { s.confirmed(t); return s.migration(t) },
+	},
 
 	// Ports.
 	{code: "port-of-gone-server", repaired: true, plant: func(t *testing.T, s *stack) string {
@@ -237,20 +265,29 @@ var plants = []plant{
 		})
 		return s.id("port first")
 	}},
-	{code: "key-format-old", repaired: true, also: []string{"key-group-missing"}, plant: func(t *testing.T, s *stack) string {
-		s.key(t, "first", func(map[string]string) any { return s.bridge(t, 0) })
-		return s.id("port first")
-	}},
-	{code: "key-provider-gone", onBerth: unbound, plant: func(t *testing.T, s *stack) string { s.rename(t, nobody); return s.id("port first") }},
+	{
+		code: "key-format-old", repaired: true, also: []string{"key-group-missing"},
+		plant: func(t *testing.T, s *stack) string {
+			s.key(t, "first", func(map[string]string) any { return s.bridge(t, 0) })
+			return s.id("port first")
+		},
+	},
+	{
+		code: "key-provider-gone", onBerth: unbound,
+		plant: func(t *testing.T, s *stack) string { s.rename(t, nobody); return s.id("port first") },
+	},
 	{code: "key-provider-of-other-host", onBerth: unbound, plant: func(t *testing.T, s *stack) string {
 		s.rename(t, s.roots[1])
 		return s.id("port first")
 	}},
-	{code: "key-provider-lacks-class", also: []string{"port-amount-superfluous"}, onBerth: []string{"port-amount-superfluous", "port-binding-failed"}, plant: func(t *testing.T, s *stack) string {
-		other := s.add(t, "other", s.roots[0], nil, s.traitsOf(t, s.bridge(t, 0))...)
-		s.rename(t, other)
-		return s.id("port first")
-	}},
+	{
+		code: "key-provider-lacks-class", also: []string{"port-amount-superfluous"},
+		onBerth: []string{"port-amount-superfluous", "port-binding-failed"}, plant: func(t *testing.T, s *stack) string {
+			other := s.add(t, "other", s.roots[0], nil, s.traitsOf(t, s.bridge(t, 0))...)
+			s.rename(t, other)
+			return s.id("port first")
+		},
+	},
 	{code: "key-provider-lacks-trait", onBerth: unbound, plant: func(t *testing.T, s *stack) string {
 		card := s.card(t)
 		s.allocations(t, s.id("server golden"), func(c *claim) {
@@ -274,9 +311,13 @@ var plants = []plant{
 	}},
 	{code: "request-trait-without-provider", only: onDebian, plant: func(t *testing.T, s *stack) string {
 		elsewhere := s.made(t, "/networks", "network", object{
-			"name": "elsewhere", "provider:network_type": "vlan", "provider:physical_network": "physnet1", "provider:segmentation_id": 7,
+			"name": "elsewhere", "provider:network_type": "vlan", "provider:physical_network": "physnet1",
+			"provider:segmentation_id": 7,
 		})
-		return s.newPort(t, object{"network_id": elsewhere, "device_id": s.id("server failed"), "device_owner": "compute:nova", "qos_policy_id": s.id("policy gold")})
+		return s.newPort(t, object{
+			"network_id": elsewhere, "device_id": s.id("server failed"), "device_owner": "compute:nova",
+			"qos_policy_id": s.id("policy gold"),
+		})
 	}},
 
 	// Agents and what they report.
@@ -288,7 +329,8 @@ var plants = []plant{
 	}},
 	{code: "agent-not-synced", only: onDebian, plant: func(t *testing.T, s *stack) string {
 		agent := s.agent(t, ovs, 0)
-		rows(t, s.neutronSQL, "UPDATE agents SET resources_synced = 0 WHERE id = '"+agent+"'", "UPDATE agents SET resources_synced = 1 WHERE id = '"+agent+"'")
+		rows(t, s.neutronSQL, "UPDATE agents SET resources_synced = 0 WHERE id = '"+agent+"'",
+			"UPDATE agents SET resources_synced = 1 WHERE id = '"+agent+"'")
 		return agent
 	}},
 	{code: "agent-report-invalid", only: onDebian, plant: func(t *testing.T, s *stack) string {
@@ -341,14 +383,18 @@ var plants = []plant{
 	{code: "agent-provider-stale", repaired: true, plant: func(t *testing.T, s *stack) string {
 		return s.add(t, s.hosts[2]+":NIC Switch agent", s.roots[2], nil)
 	}},
-	{code: "agent-provider-stale", name: "with its devices", only: onDebian, repaired: true, left: anything, plant: func(t *testing.T, s *stack) string {
-		uuid := s.provider(t, s.hosts[0]+":NIC Switch agent")
-		s.nets.Must(t, http.StatusNoContent, "DELETE", "/agents/"+s.agent(t, "neutron-sriov-nic-agent", 0), nil)
-		t.Cleanup(func() { s.reportCard(t) })
-		return uuid
-	}},
+	{
+		code: "agent-provider-stale", name: "with its devices", only: onDebian, repaired: true, left: anything,
+		plant: func(t *testing.T, s *stack) string {
+			uuid := s.provider(t, s.hosts[0]+":NIC Switch agent")
+			s.nets.Must(t, http.StatusNoContent, "DELETE", "/agents/"+s.agent(t, "neutron-sriov-nic-agent", 0), nil)
+			t.Cleanup(func() { s.reportCard(t) })
+			return uuid
+		},
+	},
 	{code: "device-provider-stale", repaired: true, plant: func(t *testing.T, s *stack) string {
-		return s.add(t, s.hosts[0]+":NIC Switch agent:ens9", s.provider(t, s.hosts[0]+":NIC Switch agent"), map[string]int{egress: 1000})
+		return s.add(t, s.hosts[0]+":NIC Switch agent:ens9", s.provider(t, s.hosts[0]+":NIC Switch agent"),
+			map[string]int{egress: 1000})
 	}},
 	{code: "inventory-class-missing", plant: func(t *testing.T, s *stack) string {
 		s.inventories(t, s.card(t), func(all map[string]object) { delete(all, egress) })
@@ -387,7 +433,10 @@ var plants = []plant{
 	}},
 
 	// Hosts.
-	{code: "hypervisor-without-provider", plant: func(t *testing.T, s *stack) string { s.remove(t, s.roots[2]); return s.hosts[2] }},
+	{
+		code:  "hypervisor-without-provider",
+		plant: func(t *testing.T, s *stack) string { s.remove(t, s.roots[2]); return s.hosts[2] },
+	},
 	{code: "hypervisor-uuid-differs", plant: func(t *testing.T, s *stack) string {
 		s.remove(t, s.roots[2])
 		return s.add(t, s.hosts[2], "", map[string]int{"VCPU": 8}, "COMPUTE_NODE")
@@ -396,11 +445,17 @@ var plants = []plant{
 		s.change(t, s.roots[2], func(p *provider) { p.Name = "formerly" })
 		return s.hosts[2]
 	}},
-	{code: "provider-of-gone-host", repaired: true, plant: func(t *testing.T, s *stack) string { return s.add(t, "formerly", "", map[string]int{"VCPU": 8}) }},
-	{code: "provider-of-gone-host", name: "whose service row is deleted", only: onDebian, plant: func(t *testing.T, s *stack) string {
-		s.withoutService(t)
-		return s.roots[2]
-	}},
+	{
+		code: "provider-of-gone-host", repaired: true,
+		plant: func(t *testing.T, s *stack) string { return s.add(t, "formerly", "", map[string]int{"VCPU": 8}) },
+	},
+	{
+		code: "provider-of-gone-host", name: "whose service row is deleted", only: onDebian,
+		plant: func(t *testing.T, s *stack) string {
+			s.withoutService(t)
+			return s.roots[2]
+		},
+	},
 	{code: "names-alike", plant: func(t *testing.T, s *stack) string {
 		return s.add(t, strings.ToUpper(s.hosts[0])+".example.com", "", nil)
 	}},
@@ -437,7 +492,8 @@ var plants = []plant{
 		return s.roots[2]
 	}},
 	{code: "aggregate-host-unknown", only: onDebian, plant: func(t *testing.T, s *stack) string {
-		rows(t, s.novaAPISQL, "INSERT INTO aggregate_hosts (host, aggregate_id) VALUES ('nowhere', "+s.id("aggregate fast")+")",
+		rows(t, s.novaAPISQL,
+			"INSERT INTO aggregate_hosts (host, aggregate_id) VALUES ('nowhere', "+s.id("aggregate fast")+")",
 			"DELETE FROM aggregate_hosts WHERE host = 'nowhere'")
 		return "nowhere"
 	}},
@@ -469,7 +525,9 @@ var plants = []plant{
 
 	// Providers by themselves.
 	{code: "capacity-exceeded", plant: func(t *testing.T, s *stack) string {
-		s.inventories(t, s.roots[1], func(all map[string]object) { all["MEMORY_MB"]["reserved"] = all["MEMORY_MB"]["total"].(float64) - 1 })
+		s.inventories(t, s.roots[1], func(all map[string]object) {
+			all["MEMORY_MB"]["reserved"] = all["MEMORY_MB"]["total"].(float64) - 1
+		})
 		return s.roots[1]
 	}},
 	{code: "reserved-in-use", plant: func(t *testing.T, s *stack) string {
@@ -490,13 +548,15 @@ var plants = []plant{
 		return s.bridge(t, 0)
 	}},
 	{code: "reserved-above-total", only: onDebian, plant: func(t *testing.T, s *stack) string {
-		set := "UPDATE inventories SET reserved = %s WHERE resource_class_id = 0 AND resource_provider_id = (SELECT id FROM resource_providers WHERE uuid = '" + s.roots[2] + "')"
+		set := "UPDATE inventories SET reserved = %s WHERE resource_class_id = 0 AND resource_provider_id = (SELECT id " +
+			"FROM resource_providers WHERE uuid = '" + s.roots[2] + "')"
 		rows(t, s.placementSQL, fmt.Sprintf(set, "total + 1"), fmt.Sprintf(set, "0"))
 		return s.roots[2]
 	}},
 	{code: "provider-root-differs", only: inRows, plant: func(t *testing.T, s *stack) string {
 		card := s.card(t)
-		set := "UPDATE resource_providers AS r JOIN resource_providers AS o ON o.uuid = '%s' SET r.root_provider_id = o.id WHERE r.uuid = '" + card + "'"
+		set := "UPDATE resource_providers AS r JOIN resource_providers AS o ON o.uuid = '%s' SET r.root_provider_id = o.id " +
+			"WHERE r.uuid = '" + card + "'"
 		rows(t, s.placementSQL, fmt.Sprintf(set, card), fmt.Sprintf(set, s.roots[0]))
 		return card
 	}},
@@ -571,7 +631,8 @@ func (s *stack) newPort(t *testing.T, body object) string {
 func (s *stack) confirmed(t *testing.T) {
 	t.Helper()
 	id := s.id("server moved")
-	rows(t, s.novaSQL, "UPDATE instances SET vm_state = 'active' WHERE uuid = '"+id+"'", "UPDATE instances SET vm_state = 'resized' WHERE uuid = '"+id+"'")
+	rows(t, s.novaSQL, "UPDATE instances SET vm_state = 'active' WHERE uuid = '"+id+"'",
+		"UPDATE instances SET vm_state = 'resized' WHERE uuid = '"+id+"'")
 }
 
 // withoutService has the last host have no compute service.
@@ -581,8 +642,8 @@ func (s *stack) withoutService(t *testing.T) {
 	rows(t, s.novaSQL, "UPDATE services SET deleted = id"+owner, "UPDATE services SET deleted = 0"+owner)
 }
 
-// parts are how many runs in a rotation inject all faults, and have them repaired. Reading Debian's cloud takes seconds. Three, by which
-// groups of tests are divided, is no factor.
+// parts are how many runs in a rotation inject all faults, and have them repaired. Reading Debian's
+// cloud takes seconds. Three, by which groups of tests are divided, is no factor.
 func (s *stack) parts() (planted, repaired int) {
 	if s.debian {
 		return 8, 16
@@ -590,7 +651,8 @@ func (s *stack) parts() (planted, repaired int) {
 	return 1, 4
 }
 
-// here are the plants of a run that are possible in a stack. A run in a rotation has one of so many parts.
+// here are the plants of a run that are possible in a stack. A run in a rotation has one of so many
+// parts.
 func (s *stack) here(parts int, ok func(p plant) bool) (here []plant) {
 	for _, p := range plants {
 		if (s.debian || p.only == both) && ok(p) {
@@ -603,7 +665,8 @@ func (s *stack) here(parts int, ok func(p plant) bool) (here []plant) {
 // title names the test of a plant.
 func (p plant) title() string { return strings.TrimSuffix(p.code+"/"+p.name, "/") }
 
-// plant plants faults one by one. Audit finds each, and nothing else; that a fault was undone is seen with the next one.
+// plant plants faults one by one. Audit finds each, and nothing else; that a fault was undone is
+// seen with the next one.
 func (s *stack) plant(t *testing.T) {
 	parts, _ := s.parts()
 	for _, p := range s.here(parts, func(plant) bool { return true }) {

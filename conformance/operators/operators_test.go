@@ -35,7 +35,8 @@ func TestEveryKind(t *testing.T) {
 	}
 }
 
-// all are the tests of a stack, which starts once for all of them. Each leaves it as it was. A run in a rotation has one of three groups.
+// all are the tests of a stack, which starts once for all of them. Each leaves it as it was. A run
+// in a rotation has one of three groups.
 func (s *stack) all(t *testing.T) {
 	t.Run("Healthy", func(t *testing.T) {
 		if got := s.berth(t, nil, "audit"); got.code != 0 || got.stdout != "no findings\n" {

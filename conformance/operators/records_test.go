@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// records compares what "berth records export" reads over the APIs with what it reads from placement's database, and with what
-// the openstack client prints.
+// records compares what "berth records export" reads over the APIs with what it reads from
+// placement's database, and with what the openstack client prints.
 func (s *stack) records(t *testing.T) {
 	dir := t.TempDir()
 	overAPIs, inRows := filepath.Join(dir, "apis.json"), filepath.Join(dir, "rows.json")
@@ -38,12 +38,32 @@ func (s *stack) records(t *testing.T) {
 		columns             []string // of the client's output
 		keys                []string // of the records
 	}{
-		{"compute", "servers", "server list --all-projects --long", []string{"ID", "Name", "Status", "Host"}, []string{"id", "name", "status", "host"}},
-		{"compute", "services", "compute service list", []string{"ID", "Binary", "Host", "Zone", "Status", "State"}, []string{"id", "binary", "host", "zone", "status", "state"}},
-		{"compute", "hypervisors", "hypervisor list", []string{"ID", "Hypervisor Hostname"}, []string{"id", "hypervisor_hostname"}},
+		{
+			"compute", "servers", "server list --all-projects --long",
+			[]string{"ID", "Name", "Status", "Host"},
+			[]string{"id", "name", "status", "host"},
+		},
+		{
+			"compute", "services", "compute service list",
+			[]string{"ID", "Binary", "Host", "Zone", "Status", "State"},
+			[]string{"id", "binary", "host", "zone", "status", "state"},
+		},
+		{
+			"compute", "hypervisors", "hypervisor list",
+			[]string{"ID", "Hypervisor Hostname"},
+			[]string{"id", "hypervisor_hostname"},
+		},
 		{"compute", "aggregates", "aggregate list", []string{"ID", "Name"}, []string{"id", "name"}},
-		{"network", "agents", "network agent list", []string{"ID", "Agent Type", "Host", "Alive", "Binary"}, []string{"id", "agent_type", "host", "alive", "binary"}},
-		{"network", "ports", "port list --device-owner compute:nova --long", []string{"ID", "Name", "Status"}, []string{"id", "name", "status"}},
+		{
+			"network", "agents", "network agent list",
+			[]string{"ID", "Agent Type", "Host", "Alive", "Binary"},
+			[]string{"id", "agent_type", "host", "alive", "binary"},
+		},
+		{
+			"network", "ports", "port list --device-owner compute:nova --long",
+			[]string{"ID", "Name", "Status"},
+			[]string{"id", "name", "status"},
+		},
 		{"network", "networks", "network list", []string{"ID", "Name"}, []string{"id", "name"}},
 		{"network", "policies", "network qos policy list", []string{"ID", "Name"}, []string{"id", "name"}},
 	} {
@@ -67,8 +87,14 @@ func (s *stack) records(t *testing.T) {
 		}
 		profile, _ := shown["binding_profile"].(map[string]any)
 		shown["allocation"] = profile["allocation"]
-		columns := []string{"binding_host_id", "binding_vif_type", "binding_vnic_type", "device_id", "device_owner", "allocation", "qos_policy_id", "resource_request"}
-		keys := []string{"binding:host_id", "binding:vif_type", "binding:vnic_type", "device_id", "device_owner", "allocation", "qos_policy_id", "resource_request"}
+		columns := []string{
+			"binding_host_id", "binding_vif_type", "binding_vnic_type", "device_id", "device_owner", "allocation",
+			"qos_policy_id", "resource_request",
+		}
+		keys := []string{
+			"binding:host_id", "binding:vif_type", "binding:vnic_type", "device_id", "device_owner", "allocation",
+			"qos_policy_id", "resource_request",
+		}
 		if diff := cmp.Diff(table([]map[string]any{shown}, columns), table([]map[string]any{port}, keys)); diff != "" {
 			t.Errorf("the records and what openstack port show prints differ (-client +records):\n%s", diff)
 		}

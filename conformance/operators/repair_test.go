@@ -20,7 +20,8 @@ var (
 	failed = regexp.MustCompile(`(?i)usage:|error|\(HTTP|no .* found|not found|not in supported|requires`)
 )
 
-// run runs a command that a finding prints, as it is. One of "berth heal" prints a plan, and is carried out with two more flags.
+// run runs a command that a finding prints, as it is. One of "berth heal" prints a plan, and is
+// carried out with two more flags.
 func (s *stack) run(t *testing.T, command string) {
 	t.Helper()
 	if strings.HasPrefix(command, "berth ") {
@@ -53,7 +54,8 @@ func (s *stack) shell(t *testing.T, command string, codes ...int) {
 	}
 }
 
-// look runs the commands of findings that only look at something: they are to be what the client takes.
+// look runs the commands of findings that only look at something: they are to be what the client
+// takes.
 func (s *stack) look(t *testing.T, found []finding) {
 	t.Helper()
 	for _, f := range found {
@@ -63,7 +65,8 @@ func (s *stack) look(t *testing.T, found []finding) {
 	}
 }
 
-// repairs injects the faults that the commands of their findings repair, and runs these. Nothing else changes, and there is nothing left to do.
+// repairs injects the faults that the commands of their findings repair, and runs these. Nothing
+// else changes, and there is nothing left to do.
 func (s *stack) repairs(t *testing.T) {
 	dir := t.TempDir()
 	before := filepath.Join(dir, "before.json")

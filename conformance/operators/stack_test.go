@@ -32,22 +32,22 @@ type object = map[string]any
 // awaitTime bounds what services do after they have answered.
 const awaitTime = time.Minute
 
-// A stack is a cloud of services with three hosts, servers and ports. The first host has a bridge with bandwidth, and in Debian's
-// cloud the second one too; the third has nothing and runs nothing.
+// A stack is a cloud of services with three hosts, servers and ports. The first host has a bridge
+// with bandwidth, and in Debian's cloud the second one too; the third has nothing and runs nothing.
 type stack struct {
 	t      *testing.T // during which it runs
 	debian bool
 	hosts  []string
 	roots  []string // the UUIDs of their providers
 	env    []string // how the administrator logs in
-	// people are how others log in, in Debian's cloud, by persona: project-reader, and project-observer, who may read what
-	// placement has.
+	// people are how others log in, in Debian's cloud, by persona: project-reader, and
+	// project-observer, who may read what placement has.
 	people map[string][]string
 
 	place, nets, computes *rest.Client
 
-	// database is the URL of placement's database. The functions change rows of the databases, as no request does; they are nil
-	// where that is not possible.
+	// database is the URL of placement's database. The functions change rows of the databases, as no
+	// request does; they are nil where that is not possible.
 	database                                      string
 	placementSQL, novaSQL, novaAPISQL, neutronSQL func(t testing.TB, statement string)
 
@@ -84,12 +84,16 @@ var observed = regexp.MustCompile(`(?m)(^.*(?::list|:show|usages)": "\(role:admi
 func startDebian(t *testing.T) *stack {
 	t.Helper()
 	openstack.Need(t)
-	s := &stack{debian: true, hosts: []string{"h1", "h2", "h3"}, ids: map[string]string{}, t: t, clients: map[string]*openstack.Session{}}
+	s := &stack{
+		debian: true, hosts: []string{"h1", "h2", "h3"}, ids: map[string]string{}, t: t,
+		clients: map[string]*openstack.Session{},
+	}
 	db := dbtest.MariaDB(t)
 	owner := db.CreateDatabase(t)
 	s.database = owner.URL(db.Address())
 	network := neutron.StartReference(t, neutron.Options{
-		Catalogue: true, Compute: true, Database: server.NewDatabase(t, server.MariaDB).Upstream, Placement: func(k *keystonetest.Keystone) string {
+		Catalogue: true, Compute: true, Database: server.NewDatabase(t, server.MariaDB).Upstream,
+		Placement: func(k *keystonetest.Keystone) string {
 			opts := neutron.PlacementAt(k)
 			opts.Database = s.database
 			opts.Policy = observed.ReplaceAllString(opts.Policy, `$1 or role:observer)`)
@@ -104,7 +108,8 @@ func startDebian(t *testing.T) *stack {
 		s.roots = append(s.roots, fmt.Sprintf("99999999-0000-4000-8000-%012d", i+1))
 		uuids[host] = s.roots[i]
 	}
-	compute := nova.StartWhole(t, nova.Peers{Keystone: k, Placement: network.PlacementURL(), Network: network.URL(), Image: images}, uuids)
+	compute := nova.StartWhole(t,
+		nova.Peers{Keystone: k, Placement: network.PlacementURL(), Network: network.URL(), Image: images}, uuids)
 
 	s.env = login(k, "project-admin")
 	s.people = map[string][]string{}
@@ -136,10 +141,12 @@ func startDebian(t *testing.T) *stack {
 	}
 	for _, host := range s.hosts[:2] {
 		network.Heartbeat(t, neutron.Agent{Kind: neutron.OVS, Host: host, Start: true, Configurations: object{
-			"bridge_mappings": object{"physnet0": "br-physnet0"}, "integration_bridge": "br-int", "datapath_type": "system", "ovs_hybrid_plug": false,
+			"bridge_mappings": object{"physnet0": "br-physnet0"}, "integration_bridge": "br-int", "datapath_type": "system",
+			"ovs_hybrid_plug":              false,
 			"resource_provider_bandwidths": rates("br-physnet0"), "resource_provider_hypervisors": object{"br-physnet0": host},
-			"resource_provider_packet_processing_without_direction": object{host: object{"any": packets}},
-			"resource_provider_inventory_defaults":                  defaults, "resource_provider_packet_processing_inventory_defaults": defaults,
+			"resource_provider_packet_processing_without_direction":  object{host: object{"any": packets}},
+			"resource_provider_inventory_defaults":                   defaults,
+			"resource_provider_packet_processing_inventory_defaults": defaults,
 		}})
 	}
 	s.reportCard = func(t testing.TB) {
@@ -159,7 +166,10 @@ func startDebian(t *testing.T) *stack {
 func startBerth(t *testing.T) *stack {
 	t.Helper()
 	openstack.Need(t)
-	s := &stack{hosts: []string{"devstack0", "devstack1", "devstack2"}, ids: map[string]string{}, t: t, clients: map[string]*openstack.Session{}}
+	s := &stack{
+		hosts: []string{"devstack0", "devstack1", "devstack2"}, ids: map[string]string{}, t: t,
+		clients: map[string]*openstack.Session{},
+	}
 	network, compute := servertest.FreeAddress(t), servertest.FreeAddress(t)
 	up, dir := server.StartBerthUp(t, "--hosts", "3", "--network-listen", network, "--compute-listen", compute)
 	token := server.UpToken(t, dir)
@@ -197,7 +207,8 @@ func (s *stack) load(t *testing.T) {
 		return id
 	}
 	net0 := made(s.nets, "/networks", "network", "net0", object{
-		"name": "net0", "provider:network_type": "vlan", "provider:physical_network": "physnet0", "provider:segmentation_id": 100, "shared": true,
+		"name": "net0", "provider:network_type": "vlan", "provider:physical_network": "physnet0",
+		"provider:segmentation_id": 100, "shared": true,
 	})
 	made(s.nets, "/subnets", "subnet", "subnet0", object{"network_id": net0, "ip_version": 4, "cidr": "10.0.4.0/24"})
 	gold := made(s.nets, "/qos/policies", "policy", "gold", object{"name": "gold"})
@@ -217,7 +228,8 @@ func (s *stack) load(t *testing.T) {
 		made(s.nets, "/ports", "port", name, object{"name": name, "network_id": net0, "qos_policy_id": gold})
 	}
 	made(s.nets, "/ports", "port", "usual", object{"name": "usual", "network_id": net0})
-	s.computes.Must(t, http.StatusOK, "POST", "/flavors", object{"flavor": object{"id": "f1", "name": "small", "vcpus": 1, "ram": 256, "disk": 1}})
+	s.computes.Must(t, http.StatusOK, "POST", "/flavors",
+		object{"flavor": object{"id": "f1", "name": "small", "vcpus": 1, "ram": 256, "disk": 1}})
 
 	boot := func(name, flavor, host string, networks any) {
 		t.Helper()
@@ -252,13 +264,15 @@ func (s *stack) load(t *testing.T) {
 	s.action(t, "moved", object{"migrate": object{"host": s.hosts[0]}})
 	s.await(t, "moved", "VERIFY_RESIZE")
 	var aggregate struct{ Aggregate struct{ ID int } }
-	a := s.computes.Must(t, http.StatusOK, "POST", "/os-aggregates", object{"aggregate": object{"name": "fast", "availability_zone": nil}})
+	a := s.computes.Must(t, http.StatusOK, "POST", "/os-aggregates",
+		object{"aggregate": object{"name": "fast", "availability_zone": nil}})
 	if err := json.Unmarshal(a.Body, &aggregate); err != nil {
 		t.Fatal(err)
 	}
 	s.ids["aggregate fast"] = fmt.Sprint(aggregate.Aggregate.ID)
 	for _, host := range s.hosts[:2] {
-		s.computes.Must(t, http.StatusOK, "POST", "/os-aggregates/"+s.id("aggregate fast")+"/action", object{"add_host": object{"host": host}})
+		s.computes.Must(t, http.StatusOK, "POST", "/os-aggregates/"+s.id("aggregate fast")+"/action",
+			object{"add_host": object{"host": host}})
 	}
 }
 
@@ -374,7 +388,8 @@ func (s *stack) berth(t testing.TB, env []string, args ...string) said {
 // A subject is a record that a finding is about.
 type subject struct{ Kind, ID, Name string }
 
-// client returns a client for a version of placement's API, "" for its default. It runs as long as the stack.
+// client returns a client for a version of placement's API, "" for its default. It runs as long as
+// the stack.
 func (s *stack) client(version string) *openstack.Session {
 	if s.clients[version] == nil {
 		env := s.environment(s.t, s.env)

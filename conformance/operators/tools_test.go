@@ -33,7 +33,8 @@ func (s *stack) boots(t *testing.T) {
 		{[]string{"--request-id", request, "--port", "vast"}, 6, missing},
 		{[]string{"--flavor", "small", "--image", image, "--port", "vast"}, 6, missing},
 		{[]string{"--flavor", "small", "--image", image, "--port", "vast", "--host", s.hosts[0]}, 6, "100000000 requested"},
-		{[]string{"--server", "failed"}, 0, "name them with --port and --network"}, // no service knows which ports it was to have
+		// No service knows which ports these servers were to have.
+		{[]string{"--server", "failed"}, 0, "name them with --port and --network"},
 		{[]string{"--request-id", request}, 0, "name them with --port and --network"},
 		{[]string{"--server", "golden"}, 0, ", of 3: "},
 		{[]string{"--request-id", "req-" + nobody}, 1, "no server has an action with the request id req-" + nobody},
@@ -46,7 +47,8 @@ func (s *stack) boots(t *testing.T) {
 	}
 }
 
-// readers is what people can do who may read little: a command says what it could not read, and ends with 1 when it needs that.
+// readers is what people can do who may read little: a command says what it could not read, and
+// ends with 1 when it needs that.
 func (s *stack) readers(t *testing.T) {
 	const (
 		placement = "the placement service answers GET /resource_classes with 403 Forbidden"
@@ -67,7 +69,10 @@ func (s *stack) readers(t *testing.T) {
 		{"project-reader", "records export --all", 1, []string{placement}},
 		{"project-observer", "explain resources=VCPU:1", 0, nil},
 		{"project-observer", "explain --flavor small", 0, []string{"note: T" + compute}},
-		{"project-observer", "explain --flavor small --port vast", 1, []string{"the network service does not show this user what port"}},
+		{
+			"project-observer", "explain --flavor small --port vast", 1,
+			[]string{"the network service does not show this user what port"},
+		},
 		{"project-observer", "explain --server plain", 1, []string{"t" + compute}},
 		{"project-observer", "capacity headroom --flavor small", 0, []string{"note: T" + compute}},
 		{"project-observer", "capacity drain h1", 0, []string{"note: T" + compute, network}},
@@ -78,7 +83,8 @@ func (s *stack) readers(t *testing.T) {
 		{"project-observer", "records export --compute", 1, []string{"t" + compute}},
 	}, 2) {
 		got := s.berth(t, s.people[tc.who], strings.Fields(tc.command)...)
-		ok := got.code == tc.code && (tc.code == 0) == (got.stdout != "") && (tc.says != nil || !strings.Contains(got.stderr, "note:"))
+		ok := got.code == tc.code && (tc.code == 0) == (got.stdout != "") &&
+			(tc.says != nil || !strings.Contains(got.stderr, "note:"))
 		for _, text := range tc.says {
 			ok = ok && strings.Contains(got.stderr, text)
 		}
