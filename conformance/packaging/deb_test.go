@@ -40,10 +40,12 @@ func TestFields(t *testing.T) {
 			t.Errorf("%s: %s, want %s", field, got, want)
 		}
 	}
-	if out := run(t, filepath.Join(unpacked, "usr/bin/berth"), "version"); !strings.HasPrefix(out, "berth "+version+", revision "+revision+" ") {
+	out := run(t, filepath.Join(unpacked, "usr/bin/berth"), "version")
+	if !strings.HasPrefix(out, "berth "+version+", revision "+revision+" ") {
 		t.Errorf("the program says %q, want version %s", out, version)
 	}
-	if out := run(t, "dpkg-deb", "-I", deb, "conffiles"); out != read(t, filepath.Join(tree, "packaging/debian/conffiles")) {
+	conffiles := read(t, filepath.Join(tree, "packaging/debian/conffiles"))
+	if out := run(t, "dpkg-deb", "-I", deb, "conffiles"); out != conffiles {
 		t.Errorf("conffiles:\n%s", out)
 	}
 }

@@ -60,7 +60,8 @@ func TestInstallation(t *testing.T) {
 	r.there(t, settingsPath, statePath+"/placement.db", logPath+"/placement.log")
 
 	out := r.dpkg(t, "--purge", "berth")
-	r.gone(t, "etc/berth", "etc/default/berth-agent", "etc/default/berth-exporter", "etc/logrotate.d/berth", logPath, wantedBy)
+	r.gone(t, "etc/berth", "etc/default/berth-agent", "etc/default/berth-exporter", "etc/logrotate.d/berth", logPath,
+		wantedBy)
 	r.there(t, statePath+"/placement.db", statePath+"/note")
 	if !strings.Contains(out, "/var/lib/berth is not empty and is kept") {
 		t.Errorf("purging does not say that the data is kept:\n%s", out)
@@ -113,7 +114,8 @@ func newer(t *testing.T, deb string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "newer")
 	run(t, "dpkg-deb", "-R", deb, dir)
-	control := strings.Replace(read(t, filepath.Join(dir, "DEBIAN/control")), "Version: "+version, "Version: "+version+".1", 1)
+	control := strings.Replace(read(t, filepath.Join(dir, "DEBIAN/control")), "Version: "+version,
+		"Version: "+version+".1", 1)
 	settings := read(t, filepath.Join(dir, settingsPath)) + "# newer\n"
 	for name, text := range map[string]string{"DEBIAN/control": control, settingsPath: settings} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {

@@ -101,21 +101,22 @@ func TestDocumentsOfThePackage(t *testing.T) {
 	_, unpacked := pkg(t)
 	link := regexp.MustCompile(`\]\(([^)#\s]+)(?:#[^)\s]*)?\)`)
 	links := 0
-	err := filepath.WalkDir(filepath.Join(unpacked, "usr/share/doc/berth"), func(path string, d fs.DirEntry, err error) error {
-		if err != nil || !strings.HasSuffix(path, ".md") {
-			return err
-		}
-		for _, m := range link.FindAllStringSubmatch(read(t, path), -1) {
-			links++
-			if strings.Contains(m[1], "://") {
-				continue
+	err := filepath.WalkDir(filepath.Join(unpacked, "usr/share/doc/berth"),
+		func(path string, d fs.DirEntry, err error) error {
+			if err != nil || !strings.HasSuffix(path, ".md") {
+				return err
 			}
-			if _, err := os.Stat(filepath.Join(filepath.Dir(path), m[1])); err != nil {
-				t.Errorf("%s links to %s, which the package lacks", strings.TrimPrefix(path, unpacked), m[1])
+			for _, m := range link.FindAllStringSubmatch(read(t, path), -1) {
+				links++
+				if strings.Contains(m[1], "://") {
+					continue
+				}
+				if _, err := os.Stat(filepath.Join(filepath.Dir(path), m[1])); err != nil {
+					t.Errorf("%s links to %s, which the package lacks", strings.TrimPrefix(path, unpacked), m[1])
+				}
 			}
-		}
-		return nil
-	})
+			return nil
+		})
 	if err != nil {
 		t.Fatal(err)
 	}

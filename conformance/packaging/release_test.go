@@ -28,7 +28,8 @@ func TestImage(t *testing.T) {
 	arch := strings.TrimSpace(run(t, "go", "env", "GOHOSTARCH"))
 	image := func(name string) string {
 		out := filepath.Join(dir, name)
-		run(t, tool, "image", "-program", filepath.Join(unpacked, programPath), "-arch", arch, "-version", version, "-revision", revision,
+		run(t, tool, "image", "-program", filepath.Join(unpacked, programPath), "-arch", arch, "-version", version,
+			"-revision", revision,
 			"-epoch", epoch, "-settings", filepath.Join(tree, "packaging", "placement.conf"), "-o", out)
 		return out
 	}
@@ -54,9 +55,13 @@ func TestImage(t *testing.T) {
 	}
 	c := config.Config
 	if c.User != "65532:65532" || c.StopSignal != "SIGTERM" || len(c.ExposedPorts) != 1 || len(c.Volumes) != 1 {
-		t.Errorf("the image runs as %q, is stopped by %q, has ports %v and volumes %v", c.User, c.StopSignal, c.ExposedPorts, c.Volumes)
+		t.Errorf("the image runs as %q, is stopped by %q, has ports %v and volumes %v", c.User, c.StopSignal, c.ExposedPorts,
+			c.Volumes)
 	}
-	want := []string{"/usr/bin/berth", "placement", "serve", "--config", "/etc/berth/container.conf", "--config", "/etc/berth/placement.conf"}
+	want := []string{
+		"/usr/bin/berth", "placement", "serve", "--config", "/etc/berth/container.conf", "--config",
+		"/etc/berth/placement.conf",
+	}
 	if diff := cmp.Diff(want, append(c.Entrypoint, c.Cmd...)); diff != "" {
 		t.Errorf("the command of the image: -want +got\n%s", diff)
 	}
@@ -67,12 +72,15 @@ func TestImage(t *testing.T) {
 		t.Fatal(err)
 	}
 	var manifest struct{ Layers []struct{ Digest string } }
-	if err := json.Unmarshal([]byte(read(t, filepath.Join(dir, "layers", "manifest.json"))), &manifest); err != nil || len(manifest.Layers) != 1 {
+	if err := json.Unmarshal([]byte(read(t, filepath.Join(dir, "layers", "manifest.json"))), &manifest); err != nil ||
+		len(manifest.Layers) != 1 {
 		t.Fatalf("the image has layers %v: %v", manifest.Layers, err)
 	}
-	run(t, "tar", "-C", root, "-xzf", filepath.Join(dir, "layers", strings.TrimPrefix(manifest.Layers[0].Digest, "sha256:")))
-	if out := run(t, "chroot", "--userspec=65532:65532", root, "/usr/bin/berth", "--version"); !strings.Contains(out, "berth "+version+", revision "+revision) {
-		t.Errorf("the program of the image says %q", out)
+	run(t, "tar", "-C", root,
+		"-xzf", filepath.Join(dir, "layers", strings.TrimPrefix(manifest.Layers[0].Digest, "sha256:")))
+	printed := run(t, "chroot", "--userspec=65532:65532", root, "/usr/bin/berth", "--version")
+	if !strings.Contains(printed, "berth "+version+", revision "+revision) {
+		t.Errorf("the program of the image says %q", printed)
 	}
 	if n := strings.Count(read(t, filepath.Join(root, "etc/ssl/certs/ca-certificates.crt")), "BEGIN CERTIFICATE"); n < 50 {
 		t.Errorf("the image has %d certificates of authorities", n)

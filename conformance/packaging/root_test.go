@@ -63,7 +63,10 @@ func (r root) path(name string) string { return filepath.Join(string(r), name) }
 
 func (r root) directories(t *testing.T) {
 	t.Helper()
-	for _, dir := range []string{"dev", "etc", "tmp", "run", "usr/bin", "usr/sbin", "usr/lib", "usr/lib64", "var/log", "var/lib/dpkg/info", "var/lib/dpkg/updates"} {
+	for _, dir := range []string{
+		"dev", "etc", "tmp", "run", "usr/bin", "usr/sbin", "usr/lib", "usr/lib64", "var/log", "var/lib/dpkg/info",
+		"var/lib/dpkg/updates",
+	} {
 		if err := os.MkdirAll(r.path(dir), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -110,7 +113,8 @@ func (r root) write(t *testing.T, name, text string) {
 func (r root) dpkg(t *testing.T, args ...string) string {
 	t.Helper()
 	cmd := exec.Command("dpkg", append([]string{"--root=" + string(r), "--log=" + r.path("var/log/dpkg.log")}, args...)...)
-	cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C.UTF-8")
+	cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive", "PATH=/usr/sbin:/usr/bin:/sbin:/bin",
+		"LC_ALL=C.UTF-8")
 	out, err := output(cmd)
 	if err != nil {
 		t.Fatal(err)

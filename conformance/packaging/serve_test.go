@@ -71,7 +71,8 @@ func (s *service) exit() int {
 func (s *service) answers() {
 	s.t.Helper()
 	s.await()
-	if status, body := s.call(http.MethodPost, `{"name":"cn1"}`); status != http.StatusOK || !strings.Contains(body, `"cn1"`) {
+	if status, body := s.call(http.MethodPost, `{"name":"cn1"}`); status != http.StatusOK ||
+		!strings.Contains(body, `"cn1"`) {
 		s.t.Errorf("writing: %d %s", status, body)
 	}
 	if status, body := s.call(http.MethodGet, ""); status != http.StatusOK || !strings.Contains(body, `"cn1"`) {
@@ -145,7 +146,8 @@ func unpackedService(t *testing.T, env ...string) *service {
 		}
 	}
 	database := filepath.Join(t.TempDir(), "placement.db")
-	return start(t, exec.Command(args[0], args[1:]...), append(env, "OS_PLACEMENT_DATABASE__CONNECTION=sqlite:///"+database)...)
+	return start(t, exec.Command(args[0], args[1:]...),
+		append(env, "OS_PLACEMENT_DATABASE__CONNECTION=sqlite:///"+database)...)
 }
 
 func TestUnpackedProgramServes(t *testing.T) {
@@ -174,7 +176,8 @@ func TestUntouchedSettingsDoNotServe(t *testing.T) {
 		settings := filepath.Join(unpacked, "etc/berth", args[0]+".conf")
 		cmd := exec.Command(filepath.Join(unpacked, programPath), append(args, "--config", settings)...)
 		out, err := output(cmd)
-		if err == nil || cmd.ProcessState.ExitCode() != 2 || !strings.Contains(out, "not set") && !strings.Contains(out, "no device") {
+		if err == nil || cmd.ProcessState.ExitCode() != 2 ||
+			!strings.Contains(out, "not set") && !strings.Contains(out, "no device") {
 			t.Errorf("%v with untouched settings: %v\n%s", args, err, out)
 		}
 	}
@@ -208,7 +211,8 @@ func (r root) refusesLogFile(t *testing.T, user, group int) {
 			continue
 		}
 		got, log := s.exit(), s.log.String()
-		if got != code || !strings.Contains(log, file+": permission denied") || !strings.Contains(log, "remove them") || !strings.Contains(log, "name a file in "+logs) {
+		if got != code || !strings.Contains(log, file+": permission denied") || !strings.Contains(log, "remove them") ||
+			!strings.Contains(log, "name a file in "+logs) {
 			t.Errorf("with log_file = %s: exit status %d, want %d\n%s", file, got, code, log)
 		}
 	}
@@ -220,7 +224,8 @@ func (r root) refusesLogFile(t *testing.T, user, group int) {
 func TestServiceKeepsItsUnitsPromises(t *testing.T) {
 	_, unpacked := pkg(t)
 	u := unit(t, unpacked)
-	if u.only(t, "Type") != "notify" || u.only(t, "WatchdogSec") == "0" || !strings.Contains(u.only(t, "ExecReload"), "-HUP") {
+	if u.only(t, "Type") != "notify" || u.only(t, "WatchdogSec") == "0" ||
+		!strings.Contains(u.only(t, "ExecReload"), "-HUP") {
 		t.Fatalf("the unit file makes other promises than this test is about: %v", u)
 	}
 	path := filepath.Join(t.TempDir(), "notify")
@@ -273,7 +278,8 @@ func TestSocketUnitIsServed(t *testing.T) {
 	for _, variable := range []string{"OS_API__AUTH_STRATEGY", "OS_BERTH__LISTEN", "OS_PLACEMENT_DATABASE__CONNECTION"} {
 		args = append(args, "--setenv="+variable) // it clears the others
 	}
-	args = append(args, filepath.Join(unpacked, programPath), "placement", "serve", "--config", filepath.Join(unpacked, settingsPath))
+	args = append(args, filepath.Join(unpacked, programPath), "placement", "serve", "--config",
+		filepath.Join(unpacked, settingsPath))
 	s := start(t, exec.Command("systemd-socket-activate", args...),
 		"OS_PLACEMENT_DATABASE__CONNECTION=sqlite:///"+filepath.Join(t.TempDir(), "placement.db"))
 	configured := s.url

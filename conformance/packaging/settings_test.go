@@ -17,10 +17,12 @@ var (
 	tableGroup = regexp.MustCompile(`^## \[(\w+)\]$`)
 )
 
-// TestSettingsFile compares the installed settings with the documentation: each name exists and has an
-// effect, and a value behind # is the default where there is one.
+// TestSettingsFile compares the installed settings with the documentation: each name exists and has
+// an effect, and a value behind # is the default where there is one.
 func TestSettingsFile(t *testing.T) {
-	for name, document := range map[string]string{"placement": "settings", "network": "settings-network", "compute": "settings-compute"} {
+	for name, document := range map[string]string{
+		"placement": "settings", "network": "settings-network", "compute": "settings-compute",
+	} {
 		t.Run(name, func(t *testing.T) { checkSettings(t, name+".conf", documentedDefaults(t, document+".md")) })
 	}
 }
