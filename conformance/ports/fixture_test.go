@@ -70,7 +70,8 @@ func newCloud(t *testing.T, kind server.DatabaseKind, instances int, config map[
 	}
 	c.addHost("host0")
 	c.network = c.make("network", rest.Object{
-		"name": "net0", "provider:network_type": "vlan", "provider:physical_network": "physnet0", "provider:segmentation_id": 100,
+		"name": "net0", "provider:network_type": "vlan", "provider:physical_network": "physnet0",
+		"provider:segmentation_id": 100,
 	})
 	return c
 }
@@ -80,7 +81,8 @@ func (c *cloud) addHost(name string) host {
 	c.Helper()
 	h := host{name: name, root: rest.UUID("ab", len(c.hosts))}
 	c.places.Must(c, 200, "POST", "/resource_providers", rest.Object{"name": name, "uuid": h.root})
-	c.places.Must(c, 200, "PUT", "/resource_providers/"+h.root+"/inventories", rest.Inventories(0, rest.Resources{"VCPU": 64}))
+	c.places.Must(c, 200, "PUT", "/resource_providers/"+h.root+"/inventories",
+		rest.Inventories(0, rest.Resources{"VCPU": 64}))
 	c.reports[name] = []string{"br-a", "br-b"}
 	c.settles()
 	h.bridge = c.provider(name + ":Open vSwitch agent:br-a")
@@ -166,7 +168,9 @@ func (c *cloud) policy(kbps int) string {
 	}
 	id := c.makeAt("/v2.0/qos/policies", "policy", rest.Object{"name": fmt.Sprint(kbps)})
 	for _, direction := range []string{"egress", "ingress"} {
-		c.makeAt("/v2.0/qos/policies/"+id+"/minimum_bandwidth_rules", "minimum_bandwidth_rule", rest.Object{"min_kbps": kbps, "direction": direction})
+		c.makeAt("/v2.0/qos/policies/"+id+"/minimum_bandwidth_rules", "minimum_bandwidth_rule", rest.Object{
+			"min_kbps": kbps, "direction": direction,
+		})
 	}
 	c.rules[kbps] = id
 	return id

@@ -56,7 +56,9 @@ func (c *cloud) portChange(from, to int) request {
 // networkChange has a network change its policy, on which a server has two ports.
 func (c *cloud) networkChange(from, to int) request {
 	change := func(kbps int) request {
-		return request{"PUT", "/v2.0/networks/" + c.network, rest.Object{"network": rest.Object{"qos_policy_id": c.policy(kbps)}}}
+		return request{
+			"PUT", "/v2.0/networks/" + c.network, rest.Object{"network": rest.Object{"qos_policy_id": c.policy(kbps)}},
+		}
 	}
 	c.must(change(from))
 	c.bound(theServer, "")
@@ -66,7 +68,8 @@ func (c *cloud) networkChange(from, to int) request {
 
 // TestKilledChanges kills the service at each of its requests to placement, before the request
 // arrives and before the answer returns, for each kind of change. After a restart it repairs the
-// state, and the change can be made. A rotation has half of the kinds on SQLite, and one on database servers.
+// state, and the change can be made. A rotation has half of the kinds on SQLite, and one on
+// database servers.
 func TestKilledChanges(t *testing.T) {
 	onEach(t, func(t *testing.T, kind server.DatabaseKind) {
 		all := newCloud(t, kind, 1, nil)
@@ -104,9 +107,11 @@ func (c *cloud) survives(prepare func(*cloud) request, number int, after bool) (
 		c.agrees()
 		answer, err = r.send(c.requests[0])
 	}
-	made := err == nil && (answer.Status/100 == 2 || killed && r.method == http.MethodDelete && answer.Status == http.StatusNotFound)
+	made := err == nil &&
+		(answer.Status/100 == 2 || killed && r.method == http.MethodDelete && answer.Status == http.StatusNotFound)
 	if !made {
-		c.Errorf("%s %s, killed at request %d (%t: %t): %d %s, %v", r.method, r.path, number, after, killed, answer.Status, answer.Body, err)
+		c.Errorf("%s %s, killed at request %d (%t: %t): %d %s, %v", r.method, r.path, number, after, killed, answer.Status,
+			answer.Body, err)
 	}
 	if !killed && number == 1 {
 		c.Error("placement got no request")

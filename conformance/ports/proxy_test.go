@@ -36,7 +36,9 @@ func newWay(t testing.TB, placement string) *way {
 	}
 	w := &way{halts: make(chan struct{}), goOn: make(chan struct{})}
 	proxy := httputil.NewSingleHostReverseProxy(to)
-	s := httptest.NewUnstartedServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) { w.pass(proxy, rw, r) }))
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		w.pass(proxy, rw, r)
+	}))
 	s.Listener.Close()
 	s.Listener = servertest.Listen(t)
 	s.Start()

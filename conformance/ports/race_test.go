@@ -20,8 +20,8 @@ import (
 // rounds is how often requests meet.
 const rounds = 6
 
-// onFleets runs a test with two instances on a database of each kind, one on SQLite, which allows no more. A
-// rotation has one of the database servers.
+// onFleets runs a test with two instances on a database of each kind, one on SQLite, which allows
+// no more. A rotation has one of the database servers.
 func onFleets(t *testing.T, config map[string]map[string]string, test func(*cloud)) {
 	t.Helper()
 	t.Run(string(server.SQLite), func(t *testing.T) { test(newCloud(t, server.SQLite, 1, config)) })
@@ -178,7 +178,10 @@ func TestChangeRaces(t *testing.T) {
 			"RuleAndBind": func(c *cloud, round int) []request {
 				rule := c.ruleOf(c.policy(700), 700)
 				p := c.newPort(c.policy(700))
-				return []request{waiting(c, theServer, p, c.hosts[0], 100), {"PUT", rule, rest.Object{"minimum_bandwidth_rule": rest.Object{"min_kbps": 900}}}}
+				return []request{
+					waiting(c, theServer, p, c.hosts[0], 100),
+					{"PUT", rule, rest.Object{"minimum_bandwidth_rule": rest.Object{"min_kbps": 900}}},
+				}
 			},
 		} {
 			all.Run(name, func(t *testing.T) {

@@ -77,7 +77,8 @@ func (p *port) binding(server string, on host) request {
 		allocation[g.ID] = on.bridge
 	}
 	return request{"PUT", "/v2.0/ports/" + p.ID, rest.Object{"port": rest.Object{
-		"device_id": server, "device_owner": "compute:nova", "binding:host_id": on.name, "binding:profile": rest.Object{"allocation": allocation},
+		"device_id": server, "device_owner": "compute:nova", "binding:host_id": on.name,
+		"binding:profile": rest.Object{"allocation": allocation},
 	}}}
 }
 
@@ -153,7 +154,8 @@ func (c *cloud) isBound(p port, on host) {
 	c.Helper()
 	for _, g := range p.Request.Groups {
 		if p.Profile.Allocation[g.ID] != on.bridge || p.Host != on.name || p.VIF != "ovs" {
-			c.Errorf("port %s is bound to %s as %q, requests the group %s, and its profile has %v", p.ID, p.Host, p.VIF, g.ID, p.Profile.Allocation)
+			c.Errorf("port %s is bound to %s as %q, requests the group %s, and its profile has %v", p.ID, p.Host, p.VIF, g.ID,
+				p.Profile.Allocation)
 		}
 	}
 }
