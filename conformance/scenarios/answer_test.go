@@ -90,7 +90,8 @@ func detail(t testing.TB, body []byte) string {
 		t.Fatalf("no error in the API's form: %v, %s", err, body)
 	}
 	text := strings.Join(strings.Fields(e.Errors[0].Detail), " ")
-	return strings.TrimPrefix(text, "The server could not comply with the request since it is either malformed or otherwise incorrect. ")
+	return strings.TrimPrefix(text,
+		"The server could not comply with the request since it is either malformed or otherwise incorrect. ")
 }
 
 // suffixed matches the suffixes in a candidate.

@@ -128,10 +128,14 @@ func (cl *cloud) provider(t testing.TB, words []string) {
 	at := "/resource_providers/" + id
 	cl.stock(t, id, stock, used)
 	if len(traits) > 0 {
-		cl.c.Must(t, http.StatusOK, "PUT", at+"/traits", rest.Object{"resource_provider_generation": cl.c.Generation(t, id), "traits": traits})
+		cl.c.Must(t, http.StatusOK, "PUT", at+"/traits", rest.Object{
+			"resource_provider_generation": cl.c.Generation(t, id), "traits": traits,
+		})
 	}
 	if len(aggregates) > 0 {
-		cl.c.Must(t, http.StatusOK, "PUT", at+"/aggregates", rest.Object{"resource_provider_generation": cl.c.Generation(t, id), "aggregates": aggregates})
+		cl.c.Must(t, http.StatusOK, "PUT", at+"/aggregates", rest.Object{
+			"resource_provider_generation": cl.c.Generation(t, id), "aggregates": aggregates,
+		})
 	}
 }
 
@@ -145,12 +149,17 @@ func (cl *cloud) stock(t testing.TB, id string, stock rest.Object, used rest.Res
 		for class := range used {
 			roomy[class] = rest.Object{"total": most}
 		}
-		cl.c.Must(t, http.StatusOK, "PUT", at+"/inventories", rest.Object{"resource_provider_generation": cl.c.Generation(t, id), "inventories": roomy})
+		cl.c.Must(t, http.StatusOK, "PUT", at+"/inventories", rest.Object{
+			"resource_provider_generation": cl.c.Generation(t, id), "inventories": roomy,
+		})
 		cl.adorned++
-		cl.c.Must(t, http.StatusNoContent, "PUT", "/allocations/"+rest.UUID("c0", cl.adorned), rest.Claim(nil, map[string]rest.Resources{id: used}))
+		cl.c.Must(t, http.StatusNoContent, "PUT", "/allocations/"+rest.UUID("c0", cl.adorned),
+			rest.Claim(nil, map[string]rest.Resources{id: used}))
 	}
 	if len(stock) > 0 {
-		cl.c.Must(t, http.StatusOK, "PUT", at+"/inventories", rest.Object{"resource_provider_generation": cl.c.Generation(t, id), "inventories": stock})
+		cl.c.Must(t, http.StatusOK, "PUT", at+"/inventories", rest.Object{
+			"resource_provider_generation": cl.c.Generation(t, id), "inventories": stock,
+		})
 	}
 }
 

@@ -24,8 +24,8 @@ func TestMain(m *testing.M) { server.Main(m) }
 // testdata has the scenarios of the search.
 const testdata = "../../placement/candidates/testdata/"
 
-// TestScenarios plays all files on Berth's program. A rotation has a third of them on upstream's service, which
-// answers as it did when they were recorded.
+// TestScenarios plays all files on Berth's program. A rotation has a third of them on upstream's
+// service, which answers as it did when they were recorded.
 func TestScenarios(t *testing.T) {
 	t.Run("Upstream", func(t *testing.T) {
 		opts := server.Options{Policy: server.MasterPolicy(), Env: []string{"PYTHONHASHSEED=0"}}
