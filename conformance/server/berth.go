@@ -53,8 +53,8 @@ func StartBerthUp(t testing.TB, more ...string) (s *Server, dir string) {
 	return s, dir
 }
 
-// UpArgs are the arguments of a "berth up" whose placement service has an address, whose other services
-// have free ports, and whose files are in a directory.
+// UpArgs are the arguments of a "berth up" whose placement service has an address, whose other
+// services have free ports, and whose files are in a directory.
 func UpArgs(addr, dir string) []string {
 	args := []string{"up", "--listen", addr, "--data", dir}
 	for _, other := range []string{"network", "identity", "image", "compute"} {
