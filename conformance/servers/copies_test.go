@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// Copies are the servers' disks on hosts. The one that is left of a server is not to be destroyed, unless its loss was
-// requested.
+// Copies are the servers' disks on hosts. The one that is left of a server is not to be destroyed,
+// unless its loss was requested.
 type copies struct {
 	mu    sync.Mutex
 	of    map[string]map[string]bool // hosts with a copy, by server that is looked at
@@ -41,7 +41,8 @@ func (c *copies) did(host, verb, server string) {
 		all[host] = true
 	case verb == "destroy":
 		if delete(all, host); len(all) == 0 {
-			c.wrong = append(c.wrong, fmt.Sprintf("%s destroyed the last copy of server %s, which was not requested", host, server))
+			c.wrong = append(c.wrong,
+				fmt.Sprintf("%s destroyed the last copy of server %s, which was not requested", host, server))
 		}
 	}
 }

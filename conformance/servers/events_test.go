@@ -11,9 +11,10 @@ import (
 	"github.com/berthcloud/berth/conformance/server"
 )
 
-// TestLostPortEvents loses the event of a port's deletion: the network service is killed between the commit and the
-// delivery, the compute service when it gets it, both, or none of them, and the delivery fails. Within the interval of
-// the compute service the port is in no record, the host has unplugged it, and its device is another server's.
+// TestLostPortEvents loses the event of a port's deletion: the network service is killed between
+// the commit and the delivery, the compute service when it gets it, both, or none of them, and the
+// delivery fails. Within the interval of the compute service the port is in no record, the host has
+// unplugged it, and its device is another server's.
 func TestLostPortEvents(t *testing.T) {
 	t.Parallel()
 	atOnce(t, []string{"network", "network and compute", "compute", "no service"}, func(t *testing.T, name string) {
@@ -37,7 +38,8 @@ func TestLostPortEvents(t *testing.T) {
 			})))
 		}
 		c := newCloudWith(t, 1, n)
-		ports := []string{c.newPortOf("direct", rate), c.newPortOf("direct", 0), c.newPortOf("direct", 0), c.newPort(rate)} // all devices
+		// The ports take all devices.
+		ports := []string{c.newPortOf("direct", rate), c.newPortOf("direct", 0), c.newPortOf("direct", 0), c.newPort(rate)}
 		id := c.booted(ports...)
 		c.agrees()
 		c.nets.Must(c, 204, "DELETE", "/v2.0/ports/"+ports[0], nil)

@@ -13,8 +13,8 @@ import (
 )
 
 // TestFailingPeers makes a peer service fail from each of the service's requests to it on, in
-// each of some ways, until the service has no further retries. After the peer service's recovery the
-// state is repaired. A rotation has one of the ways for each scenario.
+// each of some ways, until the service has no further retries. After the peer service's recovery
+// the state is repaired. A rotation has one of the ways for each scenario.
 func TestFailingPeers(t *testing.T) {
 	t.Parallel()
 	var names []string
@@ -52,8 +52,8 @@ func kindOf(name string) string {
 	return unavailable
 }
 
-// bears runs a scenario while a peer service fails from some request on. It reports whether there was
-// such a request.
+// bears runs a scenario while a peer service fails from some request on. It reports whether there
+// was such a request.
 func (c *cloud) bears(s scenario, number int, t trouble) (met bool) {
 	c.Helper()
 	c.clear()
@@ -83,7 +83,8 @@ func (c *cloud) halted() {
 	c.Helper()
 	for end := time.Now().Add(soon); ; time.Sleep(5 * time.Millisecond) {
 		var n int
-		err := c.rows.QueryRowContext(context.Background(), "SELECT count(*) FROM operations WHERE worker NOT IN ('', 'unanswered') OR lease IS NULL").Scan(&n)
+		err := c.rows.QueryRowContext(context.Background(),
+			"SELECT count(*) FROM operations WHERE worker NOT IN ('', 'unanswered') OR lease IS NULL").Scan(&n)
 		if err == nil && n == 0 {
 			return
 		}
@@ -159,7 +160,8 @@ func TestDyingHosts(t *testing.T) {
 		c.dies(<-building, dead)
 	}
 	c.rests()
-	if got := c.vms(); len(got) != 1 || got[0].ID != id || got[0].Status != "ERROR" || !strings.HasPrefix(got[0].Fault.Message, "Exceeded maximum number of retries.") {
+	if got := c.vms(); len(got) != 1 || got[0].ID != id || got[0].Status != "ERROR" ||
+		!strings.HasPrefix(got[0].Fault.Message, "Exceeded maximum number of retries.") {
 		t.Errorf("both hosts died with the server: %+v", got)
 	}
 	c.failing(nil)

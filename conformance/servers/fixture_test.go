@@ -72,7 +72,8 @@ const room = 7000
 // nics are the interfaces of a host with virtual functions. Each has bandwidth for one port of the
 // scenarios.
 var nics = []fakehosts.NIC{
-	{Name: "ens1", PhysicalNetwork: "physnet0", Kbps: rate + rate/2, VFs: 1}, {Name: "ens2", PhysicalNetwork: "physnet0", Kbps: rate + rate/2, VFs: 2},
+	{Name: "ens1", PhysicalNetwork: "physnet0", Kbps: rate + rate/2, VFs: 1},
+	{Name: "ens2", PhysicalNetwork: "physnet0", Kbps: rate + rate/2, VFs: 2},
 }
 
 // A kind of port is how it is bound, and which agent's device gives its bandwidth.
@@ -109,8 +110,8 @@ type peers struct {
 	compute func(url string)
 	// second has another compute service on the same database, which is PostgreSQL's then.
 	second bool
-	// ports is the interval of seconds in which ports are compared, 0 for never: their requests would be
-	// counted with those of operations.
+	// ports is the interval of seconds in which ports are compared, 0 for never: their requests would
+	// be counted with those of operations.
 	ports int
 	// patience is how many seconds the compute service waits for an answer, 0 for long
 	// enough.
@@ -139,7 +140,9 @@ func berthNetwork(t *testing.T, placement string) peers {
 		"quotas":        {"quota_port": "-1"},
 		"nova":          {"auth_type": "none", "endpoint_override": events + "/v2.1"},
 	}})
-	return peers{placement: placement, network: s.URL(), service: s, compute: func(url string) { relay.Store(proxy(t, url)) }}
+	return peers{
+		placement: placement, network: s.URL(), service: s, compute: func(url string) { relay.Store(proxy(t, url)) },
+	}
 }
 
 // newCloudWith starts the compute service with peer services and the given number of hosts.
@@ -147,17 +150,22 @@ func newCloudWith(t *testing.T, hosts int, n peers) *cloud {
 	t.Helper()
 	c := &cloud{
 		T: t, places: rest.New(n.placement, "1.36"), nets: rest.New(n.network, "").As(n.networkToken), ways: &ways{},
-		running: make(map[string]running), given: make(map[string]bool), rules: make(map[int]string), delayed: make(map[string]allocations),
+		running: make(map[string]running), given: make(map[string]bool), rules: make(map[int]string),
+		delayed:    make(map[string]allocations),
 		networking: n.service, oneBinding: n.service == nil,
 	}
-	c.toPlaces, c.toNets = c.ways.way(t, "compute", "placement", n.placement), c.ways.way(t, "compute", "network", n.network)
+	c.toPlaces = c.ways.way(t, "compute", "placement", n.placement)
+	c.toNets = c.ways.way(t, "compute", "network", n.network)
 	c.startCompute(n)
 	c.addHosts(hosts, n)
 	c.network = c.makeAt(c.nets, "/v2.0/networks", "network", rest.Object{
-		"name": "net0", "provider:network_type": "vlan", "provider:physical_network": "physnet0", "provider:segmentation_id": 100,
-		"shared": true,
+		"name": "net0", "provider:network_type": "vlan", "provider:physical_network": "physnet0",
+		"provider:segmentation_id": 100,
+		"shared":                   true,
 	})
-	c.makeAt(c.nets, "/v2.0/subnets", "subnet", rest.Object{"network_id": c.network, "ip_version": 4, "cidr": "10.0.0.0/16"})
+	c.makeAt(c.nets, "/v2.0/subnets", "subnet", rest.Object{
+		"network_id": c.network, "ip_version": 4, "cidr": "10.0.0.0/16",
+	})
 	for id, size := range map[string]rest.Resources{"f": flavor, "larger": larger} {
 		c.makeAt(c.address, "/flavors", "flavor", rest.Object{
 			"id": id, "name": id, "vcpus": size["VCPU"], "ram": size["MEMORY_MB"], "disk": size["DISK_GB"],
@@ -182,8 +190,10 @@ func (c *cloud) startCompute(n peers) {
 	c.Helper()
 	images := serve(c, fakehosts.Images())
 	all := map[string]map[string]string{
-		"DEFAULT": {"service_down_time": "4", "rpc_response_timeout": "20", "heal_instance_info_cache_interval": strconv.Itoa(n.ports)},
-		"quota":   {"instances": "-1", "cores": "-1", "ram": "-1"},
+		"DEFAULT": {
+			"service_down_time": "4", "rpc_response_timeout": "20", "heal_instance_info_cache_interval": strconv.Itoa(n.ports),
+		},
+		"quota": {"instances": "-1", "cores": "-1", "ram": "-1"},
 	}
 	patience := strconv.Itoa(cmp.Or(n.patience, 30))
 	all["placement"], all["neutron"] = map[string]string{"timeout": patience}, map[string]string{"timeout": patience}
@@ -222,8 +232,8 @@ func (c *cloud) startCompute(n peers) {
 	})
 }
 
-// newDatabase returns an empty database of the chosen kind, for one service or for two, and how database/sql calls it. Two services
-// cannot share a file: they have PostgreSQL then.
+// newDatabase returns an empty database of the chosen kind, for one service or for two, and how
+// database/sql calls it. Two services cannot share a file: they have PostgreSQL then.
 func (c *cloud) newDatabase(two bool) (address, driver, source string) {
 	c.Helper()
 	kind := server.ChosenDatabase(c)
@@ -257,7 +267,8 @@ func (c *cloud) addHosts(count int, n peers) {
 	c.Helper()
 	transport := &http.Transport{MaxIdleConnsPerHost: 100}
 	c.services = &fakehosts.Services{
-		Placement: n.placement, Network: n.network, Compute: c.at, Client: &http.Client{Transport: transport, Timeout: time.Minute},
+		Placement: n.placement, Network: n.network, Compute: c.at,
+		Client:         &http.Client{Transport: transport, Timeout: time.Minute},
 		ReportInterval: time.Second, Again: 20 * time.Millisecond,
 	}
 	if n.beat != nil {
@@ -366,7 +377,8 @@ func (c *cloud) wish(servers int, ports ...string) rest.Object {
 		}
 	}
 	return rest.Object{"server": rest.Object{
-		"name": "vm", "imageRef": fakehosts.Image, "flavorRef": "f", "networks": networks, "min_count": servers, "max_count": servers,
+		"name": "vm", "imageRef": fakehosts.Image, "flavorRef": "f", "networks": networks, "min_count": servers,
+		"max_count": servers,
 	}}
 }
 
@@ -427,7 +439,8 @@ func (c *cloud) underWay() string {
 // for the seconds, that this takes otherwise. See TestKilledServiceTakesOver.
 func (c *cloud) lapse() {
 	c.Helper()
-	if _, err := c.rows.ExecContext(context.Background(), "UPDATE operations SET lease = NULL, worker = CASE worker WHEN 'unanswered' THEN '' ELSE worker END"); err != nil {
+	if _, err := c.rows.ExecContext(context.Background(),
+		"UPDATE operations SET lease = NULL, worker = CASE worker WHEN 'unanswered' THEN '' ELSE worker END"); err != nil {
 		c.Error(err)
 	}
 }
@@ -436,5 +449,6 @@ func (c *cloud) lapse() {
 func (c *cloud) wake() {
 	c.Helper()
 	nobodys := rest.UUID("dead", 1)
-	c.report.Must(c, 204, "POST", "/berth/v1/hosts/host0/servers", rest.Object{"results": []rest.Object{{"server": nobodys, "event": nobodys}}})
+	c.report.Must(c, 204, "POST", "/berth/v1/hosts/host0/servers",
+		rest.Object{"results": []rest.Object{{"server": nobodys, "event": nobodys}}})
 }

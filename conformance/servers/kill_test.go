@@ -47,8 +47,8 @@ func atOnce(t *testing.T, names []string, test func(t *testing.T, name string)) 
 
 // TestKilledService kills the service at each of its requests to placement and to the network
 // service, before the request arrives and before the answer returns, in each scenario; the long
-// ones repeat parts of others. A rotation has every third request. After a restart it repairs the state as soon as it may continue its
-// operations.
+// ones repeat parts of others. A rotation has every third request. After a restart it repairs the
+// state as soon as it may continue its operations.
 func TestKilledService(t *testing.T) {
 	t.Parallel()
 	atOnce(t, slices.Sorted(maps.Keys(scenarios)), func(t *testing.T, name string) {
@@ -97,9 +97,9 @@ func (c *cloud) kills(number int, after bool, do func()) (killed bool) {
 	})
 }
 
-// halts calls do, and another function when that is at one of the requests to a peer service, "" for any, with the
-// service that sends it, which then continues. It reports whether there was such a request, and returns when no
-// operation is under way.
+// halts calls do, and another function when that is at one of the requests to a peer service, ""
+// for any, with the service that sends it, which then continues. It reports whether there was such
+// a request, and returns when no operation is under way.
 func (c *cloud) halts(to string, number int, after bool, do func(), meanwhile func(h *halt, from string)) (met bool) {
 	c.Helper()
 	h := c.ways.haltAt(to, number, after)

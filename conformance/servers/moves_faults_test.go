@@ -15,11 +15,12 @@ import (
 	"github.com/berthcloud/berth/internal/rotation"
 )
 
-// A try is one case of a sweep: something fails at a place of a move. It returns whether the place was reached.
+// A try is one case of a sweep: something fails at a place of a move. It returns whether the place
+// was reached.
 type try func(c *cloud, v variant, place int) (met bool)
 
-// sweep has something fail at each of the places of moves, and at last at none. Some clouds work at the same time. A
-// rotation has one of some shares of the moves, and of those every step-th place.
+// sweep has something fail at each of the places of moves, and at last at none. Some clouds work at
+// the same time. A rotation has one of some shares of the moves, and of those every step-th place.
 func sweep(t *testing.T, all []variant, shares, step int, clouds func(*testing.T) *cloud, one try) {
 	t.Helper()
 	const atSameTime = 5
@@ -71,9 +72,9 @@ func withAll(peers ...string) (all []variant) {
 	return all
 }
 
-// TestMovesOfKilledService kills the compute service at each of its requests to placement and to the network
-// service while servers are moved, before the request arrives or before the answer returns, in turn. A rotation has
-// every 16th case of a sixth of the moves.
+// TestMovesOfKilledService kills the compute service at each of its requests to placement and to
+// the network service while servers are moved, before the request arrives or before the answer
+// returns, in turn. A rotation has every 16th case of a sixth of the moves.
 func TestMovesOfKilledService(t *testing.T) {
 	t.Parallel()
 	sweep(t, variants(), 6, 16, twoHosts, func(c *cloud, v variant, place int) (met bool) {
@@ -81,9 +82,9 @@ func TestMovesOfKilledService(t *testing.T) {
 	})
 }
 
-// TestMovesOfKilledNetwork kills the network service at each of the compute service's requests to it while servers
-// are moved, before it gets the request or before its answer returns. A rotation has every 8th
-// case of a sixth of the moves.
+// TestMovesOfKilledNetwork kills the network service at each of the compute service's requests to
+// it while servers are moved, before it gets the request or before its answer returns. A rotation
+// has every 8th case of a sixth of the moves.
 func TestMovesOfKilledNetwork(t *testing.T) {
 	t.Parallel()
 	sweep(t, withAll("network"), 6, 8, twoHosts, func(c *cloud, v variant, place int) (met bool) {
@@ -126,9 +127,9 @@ func (c *cloud) resumes() {
 	c.rests()
 }
 
-// TestMovesWithFailingPeers makes a peer service fail from each of the compute service's requests to it on while
-// servers are moved, or has one of them take effect when its sender has given up. A rotation has every
-// 8th case of a sixth of the moves.
+// TestMovesWithFailingPeers makes a peer service fail from each of the compute service's requests
+// to it on while servers are moved, or has one of them take effect when its sender has given up. A
+// rotation has every 8th case of a sixth of the moves.
 func TestMovesWithFailingPeers(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []string{unavailable, refused, late, lands, slow} {
@@ -148,8 +149,9 @@ func TestMovesWithFailingPeers(t *testing.T) {
 	}
 }
 
-// TestMovesWithoutCommits has the database refuse one of the changes of operations, and all that follow, while servers
-// are moved, and kills the compute service then. A rotation has every 8th case of a third of the moves.
+// TestMovesWithoutCommits has the database refuse one of the changes of operations, and all that
+// follow, while servers are moved, and kills the compute service then. A rotation has every 8th
+// case of a third of the moves.
 func TestMovesWithoutCommits(t *testing.T) {
 	t.Parallel()
 	sweep(t, withAll("database"), 3, 8, twoHosts, func(c *cloud, v variant, place int) (met bool) {
@@ -188,8 +190,8 @@ func TestMovesWithoutCommits(t *testing.T) {
 	})
 }
 
-// refuses makes the database refuse a change of operations, counted from here, and all that follow. It returns a function
-// that reports whether it has, and one that ends that.
+// refuses makes the database refuse a change of operations, counted from here, and all that follow.
+// It returns a function that reports whether it has, and one that ends that.
 func (c *cloud) refuses(change int) (has func() bool, accept func()) {
 	c.Helper()
 	c.refusals++
@@ -203,7 +205,8 @@ func (c *cloud) refuses(change int) (has func() bool, accept func()) {
 	}
 	verbs := []string{"INSERT", "UPDATE", "DELETE"}
 	for _, verb := range verbs {
-		c.exec(fmt.Sprintf("CREATE TRIGGER refuse_%s BEFORE %[1]s ON operations FOR EACH ROW ", verb) + strings.ReplaceAll(refusal, "%s", words))
+		c.exec(fmt.Sprintf("CREATE TRIGGER refuse_%s BEFORE %[1]s ON operations FOR EACH ROW ", verb) +
+			strings.ReplaceAll(refusal, "%s", words))
 	}
 	return func() bool { return strings.Contains(c.compute.Log(), words) }, func() {
 		for _, verb := range verbs {
@@ -216,7 +219,8 @@ func (c *cloud) refuses(change int) (has func() bool, accept func()) {
 	}
 }
 
-// refusals are what a trigger does that refuses a change, by driver. For PostgreSQL it is a function.
+// refusals are what a trigger does that refuses a change, by driver. For PostgreSQL it is a
+// function.
 var refusals = map[string]string{
 	"sqlite": `BEGIN
 		SELECT RAISE(ABORT, '%s') FROM refusals WHERE seen + 1 >= refused;
@@ -258,9 +262,9 @@ func (c *cloud) exec(statement string) {
 	}
 }
 
-// TestMovesFromDyingHosts has a host die with each thing that hosts do while servers are moved, before it does it or
-// before it reports it. What was under way ends without the host, which has exactly its servers when it is back. A rotation
-// has every 4th case of half of the moves.
+// TestMovesFromDyingHosts has a host die with each thing that hosts do while servers are moved,
+// before it does it or before it reports it. What was under way ends without the host, which has
+// exactly its servers when it is back. A rotation has every 4th case of half of the moves.
 func TestMovesFromDyingHosts(t *testing.T) {
 	t.Parallel()
 	sweep(t, withAll("host"), 2, 4, twoHosts, func(c *cloud, v variant, place int) (met bool) {
@@ -304,9 +308,9 @@ func TestMovesFromDyingHosts(t *testing.T) {
 	})
 }
 
-// TestMovesByTwoServices has two compute services on one database, of which one stands still at one of its requests
-// until the other has taken over what it was at. What it does when it goes on has no effect. A rotation has every 16th
-// case of two of the moves.
+// TestMovesByTwoServices has two compute services on one database, of which one stands still at one
+// of its requests until the other has taken over what it was at. What it does when it goes on has
+// no effect. A rotation has every 16th case of two of the moves.
 func TestMovesByTwoServices(t *testing.T) {
 	t.Parallel()
 	two := func(t *testing.T) *cloud {

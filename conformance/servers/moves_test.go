@@ -18,7 +18,8 @@ type move struct {
 	do    func(c *cloud, id string)
 	want  string // the state of the server, "" for none
 	moved bool   // whether it has changed its host since it was booted
-	// risky says that the server is in error on a host that dies while it builds it: there is no way back.
+	// risky says that the server is in error on a host that dies while it builds it: there is no way
+	// back.
 	risky bool
 	// destroys says that the disk of the server is lost with it.
 	destroys bool
@@ -78,7 +79,8 @@ func complete(c *cloud, id string) {
 	c.untilAccepted(id, "POST", "/action", rest.Object{"force_complete": nil})
 }
 
-// untilAccepted sends a request about a live migration until it is accepted or the migration is over.
+// untilAccepted sends a request about a live migration until it is accepted or the migration is
+// over.
 func (c *cloud) untilAccepted(id, method, path string, body any) {
 	for end := time.Now().Add(soon); time.Now().Before(end); time.Sleep(time.Millisecond) {
 		a := c.send("GET", "/os-migrations", nil)
@@ -146,7 +148,9 @@ var portSets = map[string]func(c *cloud) []string{
 	"Direct": func(c *cloud) []string { return []string{c.newPortOf("direct", rate)} },
 	"Plain":  func(c *cloud) []string { return []string{c.newPortOf("normal", 0), ""} },
 	"All": func(c *cloud) []string {
-		return []string{"", c.newPortOf("direct", rate), c.newPort(rate), c.newPortOf("normal", 0), c.newPortOf("direct", rate)}
+		return []string{
+			"", c.newPortOf("direct", rate), c.newPort(rate), c.newPortOf("normal", 0), c.newPortOf("direct", rate),
+		}
 	},
 }
 
@@ -178,7 +182,8 @@ func (m move) with(ports func(*cloud) []string) scenario {
 	}
 }
 
-// A variant is a move of a server with some ports, during which something fails that concerns a peer service.
+// A variant is a move of a server with some ports, during which something fails that concerns a
+// peer service.
 type variant struct{ move, ports, to string }
 
 func (v variant) String() string { return v.move + v.ports + " " + v.to }

@@ -42,10 +42,12 @@ func TestUpstreamNeutron(t *testing.T) {
 		beat: func(h *fakehosts.Host) {
 			bridge := fakehosts.Bridge("physnet0")
 			r.Heartbeat(t, neutron.Agent{Kind: neutron.OVS, Host: h.Name, Start: true, Configurations: rest.Object{
-				"bridge_mappings":                      rest.Object{"physnet0": bridge},
-				"resource_provider_bandwidths":         rest.Object{bridge: rest.Object{"egress": room, "ingress": room}},
-				"resource_provider_hypervisors":        rest.Object{bridge: h.Name},
-				"resource_provider_inventory_defaults": rest.Object{"allocation_ratio": 1.0, "min_unit": 1, "step_size": 1, "reserved": 0},
+				"bridge_mappings":               rest.Object{"physnet0": bridge},
+				"resource_provider_bandwidths":  rest.Object{bridge: rest.Object{"egress": room, "ingress": room}},
+				"resource_provider_hypervisors": rest.Object{bridge: h.Name},
+				"resource_provider_inventory_defaults": rest.Object{
+					"allocation_ratio": 1.0, "min_unit": 1, "step_size": 1, "reserved": 0,
+				},
 			}})
 		},
 	}))
@@ -70,7 +72,8 @@ func lives(c *cloud) {
 			} `json:"interfaceAttachment"`
 		}](c, a).Interface.Port
 		c.has(id, 3)
-		same(c, "the status of a detachment", http.StatusAccepted, c.send("DELETE", "/servers/"+id+"/os-interface/"+attached, nil).Status)
+		same(c, "the status of a detachment", http.StatusAccepted,
+			c.send("DELETE", "/servers/"+id+"/os-interface/"+attached, nil).Status)
 		c.rests()
 		c.agrees()
 		c.has(id, 2)

@@ -18,9 +18,9 @@ import (
 	"github.com/berthcloud/berth/internal/servertest"
 )
 
-// Ways are the proxies between the compute service and its peer services, whose requests are counted
-// together. They can be set to halt at one of them, before the peer service gets it or when its answer
-// has arrived, so that a test can kill the sender; or to fail from there on.
+// Ways are the proxies between the compute service and its peer services, whose requests are
+// counted together. They can be set to halt at one of them, before the peer service gets it or when
+// its answer has arrived, so that a test can kill the sender; or to fail from there on.
 type ways struct {
 	mu      sync.Mutex // guards what follows
 	number  int        // of requests since the last setting
@@ -48,8 +48,9 @@ type trouble struct {
 }
 
 // The kinds of troubles. A late peer service executes the request, and its answer arrives after the
-// client's time-out. A request that lands does so after it: the peer service gets it when the client has given
-// up; those that follow are in no trouble. A slow peer service takes its time for each request.
+// client's time-out. A request that lands does so after it: the peer service gets it when the
+// client has given up; those that follow are in no trouble. A slow peer service takes its time for
+// each request.
 const (
 	unavailable = "Unavailable"
 	refused     = "Refused"
@@ -208,8 +209,8 @@ func (all *ways) count(to string) (here, after bool, kind string, h *halt) {
 	return all.number == all.at, all.after, "", all.halt
 }
 
-// haltAt makes a way halt at a request to a peer service, "" for any, counted from here, at the next one with that
-// number only.
+// haltAt makes a way halt at a request to a peer service, "" for any, counted from here, at the
+// next one with that number only.
 func (all *ways) haltAt(to string, number int, after bool) *halt {
 	all.mu.Lock()
 	defer all.mu.Unlock()

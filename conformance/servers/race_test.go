@@ -27,7 +27,8 @@ func TestLastKilobit(t *testing.T) {
 			states := map[string]int{}
 			for _, v := range c.vms() {
 				states[v.Status]++
-				if want := "No valid host was found. "; v.Status == "ERROR" && v.Fault.Message != want && v.Fault.Message != want+"There are not enough hosts available." {
+				if want := "No valid host was found. "; v.Status == "ERROR" && v.Fault.Message != want &&
+					v.Fault.Message != want+"There are not enough hosts available." {
 					c.Errorf("server %s: %q", v.ID, v.Fault.Message)
 				}
 			}

@@ -101,10 +101,11 @@ func (l *look) complain(format string, args ...any) {
 }
 
 // wrong returns the inconsistencies: each server has no task, its allocations are those of its
-// flavor and its bound ports on each provider, a move that can be reverted has what the server had before,
-// no other consumer has allocations, each port is unbound or has one binding, to its server's host and with
-// the providers and the device there, hosts that live have exactly their servers, and nothing else is
-// expected of them. What the hosts have done wrong on the way is among it.
+// flavor and its bound ports on each provider, a move that can be reverted has what the server had
+// before, no other consumer has allocations, each port is unbound or has one binding, to its
+// server's host and with the providers and the device there, hosts that live have exactly their
+// servers, and nothing else is expected of them. What the hosts have done wrong on the way is among
+// it.
 func (c *cloud) wrong() []string {
 	c.Helper()
 	if remaining := c.underWay(); remaining != "" {
@@ -153,12 +154,14 @@ func (c *cloud) wrong() []string {
 	return append(l.wrong, c.copies.complaints()...)
 }
 
-// server checks a server, which may be in error on its host if it is broken, and adds its flavor's resources to the
-// expected allocations.
+// server checks a server, which may be in error on its host if it is broken, and adds its flavor's
+// resources to the expected allocations.
 func (l *look) server(v vm, broken bool) {
 	l.vms[v.ID] = v
 	l.want[v.ID] = allocations{}
-	if v.Task != nil || !slices.Contains([]string{"ACTIVE", "ERROR", "SHUTOFF", "PAUSED", "SUSPENDED", "VERIFY_RESIZE", "SHELVED_OFFLOADED"}, v.Status) {
+	if v.Task != nil || !slices.Contains([]string{
+		"ACTIVE", "ERROR", "SHUTOFF", "PAUSED", "SUSPENDED", "VERIFY_RESIZE", "SHELVED_OFFLOADED",
+	}, v.Status) {
 		l.complain("server %s is stuck: %s, %v", v.ID, v.Status, v.Task)
 	}
 	for root, host := range l.hosts {
@@ -171,8 +174,8 @@ func (l *look) server(v vm, broken bool) {
 	}
 }
 
-// migration checks a move, and adds what it is to have to the expected allocations: until it is confirmed, or until
-// the source of an evacuation is back, what the server had before.
+// migration checks a move, and adds what it is to have to the expected allocations: until it is
+// confirmed, or until the source of an evacuation is back, what the server had before.
 func (l *look) migration(m migration, c *cloud) {
 	v := l.vms[m.Server]
 	switch m.Status {
@@ -181,7 +184,8 @@ func (l *look) migration(m migration, c *cloud) {
 		return
 	case "finished":
 		if v.Status != "VERIFY_RESIZE" || v.At() != m.Dest {
-			l.complain("the move of server %s from %s to %s waits, and the server is %s on %q", m.Server, m.Source, m.Dest, v.Status, v.At())
+			l.complain("the move of server %s from %s to %s waits, and the server is %s on %q", m.Server, m.Source, m.Dest,
+				v.Status, v.At())
 		}
 		l.left[m.Server] = m.Source
 	case "done":
@@ -229,7 +233,8 @@ func (l *look) port(p port, c *cloud) {
 	for _, g := range p.Request.Groups {
 		at := l.providers[p.Profile.Allocation[g.ID]]
 		if l.hosts[at.Root] != server.At() || at.Name != server.At()+":"+kind.agent+":"+kind.device(p.Profile.Slot) {
-			l.complain("port %s, which is %q, gets group %s from provider %q; its server is on %s", p.ID, p.Profile.Slot, g.ID, at.Name, server.At())
+			l.complain("port %s, which is %q, gets group %s from provider %q; its server is on %s", p.ID, p.Profile.Slot, g.ID,
+				at.Name, server.At())
 		}
 		l.want[p.Device].Add(at.UUID, g.Resources)
 	}
@@ -264,8 +269,8 @@ func (l *look) device(p port) {
 	l.slots[at] = p.ID
 }
 
-// host checks that a host has exactly its servers with their ports, running if they should be, and those that may
-// come back to it, which do not run.
+// host checks that a host has exactly its servers with their ports, running if they should be, and
+// those that may come back to it, which do not run.
 func (l *look) host(c *cloud, h *fakehosts.Host, ports []port) {
 	c.Helper()
 	type state struct {
@@ -316,7 +321,8 @@ func hostPower(v vm) (running bool, power string) {
 	return v.Power == records.Running, ""
 }
 
-// listed checks that a host is expected to have those servers and nothing else, and not to report anything.
+// listed checks that a host is expected to have those servers and nothing else, and not to report
+// anything.
 func (l *look) listed(c *cloud, host string) {
 	c.Helper()
 	var list struct{ Servers []records.Listed }
@@ -325,7 +331,8 @@ func (l *look) listed(c *cloud, host string) {
 		v := l.vms[s.ID]
 		remaining := l.left[s.ID] == host
 		running, power := hostPower(v)
-		if s.Deleted || s.Event != "" || s.Kept != remaining || !remaining && (v.At() != host || s.Running != running || s.Power != power) {
+		if s.Deleted || s.Event != "" || s.Kept != remaining ||
+			!remaining && (v.At() != host || s.Running != running || s.Power != power) {
 			l.complain("%s is to have %+v; the server is %s on %q", host, s, v.Status, v.At())
 		}
 	}
