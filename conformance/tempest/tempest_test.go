@@ -40,14 +40,15 @@ var modules = []string{
 	"tempest.api.compute.servers.test_server_actions",
 }
 
-// differences are the tests that fail on purpose, by the end of their name. Those that need volumes, consoles or
-// snapshots are skipped by the configuration.
+// differences are the tests that fail on purpose, by the end of their name. Those that need
+// volumes, consoles or snapshots are skipped by the configuration.
 var differences = map[string]string{
 	"test_remove_server_all_security_groups": "Nova's actions with security groups are missing: Neutron's are there",
 	"test_shelve_unshelve_server":            "shelve takes no snapshot, whose image the test looks for",
 }
 
-// configuration is the tempest.conf. Its arguments are the address of the identity service and the directory.
+// configuration is the tempest.conf. Its arguments are the address of the identity service and the
+// directory.
 const configuration = `[DEFAULT]
 log_file = %[2]s/tempest.log
 [auth]
@@ -187,12 +188,14 @@ func await(t *testing.T, what string, try func() error) {
 // upTime is how long "berth up" may need.
 const upTime = time.Minute
 
-// prepare writes the configuration, and makes what the tests expect of a cloud: a network of the project and a
-// second flavor.
+// prepare writes the configuration, and makes what the tests expect of a cloud: a network of the
+// project and a second flavor.
 func prepare(t *testing.T, dir, identity string, passwords map[string]string) {
 	t.Helper()
 	account := func(name, more string) string {
-		return fmt.Sprintf("- {username: %s, password: %q, project_name: demo, domain_name: Default, resources: {network: private}, %s}\n", name, passwords[name], more)
+		return fmt.Sprintf(
+			"- {username: %s, password: %q, project_name: demo, domain_name: Default, resources: {network: private}, %s}\n",
+			name, passwords[name], more)
 	}
 	for name, text := range map[string]string{
 		"accounts.yaml": account("demo", "roles: [member]") + account("admin", "types: [admin], roles: [admin]"),
@@ -205,12 +208,14 @@ func prepare(t *testing.T, dir, identity string, passwords map[string]string) {
 	network, _ := login(t, identity, "demo", passwords["demo"])
 	var made struct{ Network struct{ ID string } }
 	post(t, network, "/v2.0/networks", rest.Object{"network": rest.Object{"name": "private"}}, &made)
-	post(t, network, "/v2.0/subnets", rest.Object{"subnet": rest.Object{"network_id": made.Network.ID, "ip_version": 4, "cidr": "10.9.0.0/24"}}, nil)
+	post(t, network, "/v2.0/subnets",
+		rest.Object{"subnet": rest.Object{"network_id": made.Network.ID, "ip_version": 4, "cidr": "10.9.0.0/24"}}, nil)
 	_, compute := login(t, identity, "admin", passwords["admin"])
 	for _, path := range []string{"/flavors/c1", "/os-hypervisors?hypervisor_hostname_pattern=devstack1"} {
 		await(t, "the example", func() error { return get(t, compute, path) })
 	}
-	post(t, compute, "/flavors", rest.Object{"flavor": rest.Object{"name": "cirros512", "id": "c2", "ram": 512, "vcpus": 1, "disk": 1}}, nil)
+	post(t, compute, "/flavors",
+		rest.Object{"flavor": rest.Object{"name": "cirros512", "id": "c2", "ram": 512, "vcpus": 1, "disk": 1}}, nil)
 }
 
 // A service is one that requests are sent to with a token.
@@ -229,8 +234,11 @@ func login(t *testing.T, identity, user, password string) (network, compute serv
 		}
 	}
 	header := post(t, service{url: identity}, "/auth/tokens", rest.Object{"auth": rest.Object{
-		"identity": rest.Object{"methods": []string{"password"}, "password": rest.Object{"user": rest.Object{"name": user, "domain": domain, "password": password}}},
-		"scope":    rest.Object{"project": rest.Object{"name": "demo", "domain": domain}},
+		"identity": rest.Object{
+			"methods":  []string{"password"},
+			"password": rest.Object{"user": rest.Object{"name": user, "domain": domain, "password": password}},
+		},
+		"scope": rest.Object{"project": rest.Object{"name": "demo", "domain": domain}},
 	}}, &token)
 	for _, s := range token.Token.Catalog {
 		at := service{s.Endpoints[0].URL, header.Get("X-Subject-Token")}
