@@ -22,7 +22,8 @@ func TestSleep(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		begin = time.Now()
-		if err := backoff.Sleep(ctx, time.Minute); !errors.Is(err, context.DeadlineExceeded) || time.Since(begin) != time.Second {
+		if err := backoff.Sleep(ctx, time.Minute); !errors.Is(err, context.DeadlineExceeded) ||
+			time.Since(begin) != time.Second {
 			t.Errorf("Sleep beyond the context = %v after %v", err, time.Since(begin))
 		}
 	})
