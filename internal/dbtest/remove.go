@@ -56,7 +56,8 @@ func removeSegment(pidFile string) {
 		return
 	}
 	var d unix.SysvShmDesc
-	if _, err := unix.SysvShmCtl(id, unix.IPC_STAT, &d); err != nil || d.Nattch > 0 || strconv.Itoa(int(d.Perm.Key)) != words[0] {
+	if _, err := unix.SysvShmCtl(id, unix.IPC_STAT, &d); err != nil || d.Nattch > 0 ||
+		strconv.Itoa(int(d.Perm.Key)) != words[0] {
 		return // removed, or a later one with the same id
 	}
 	_, _ = unix.SysvShmCtl(id, unix.IPC_RMID, nil)

@@ -110,7 +110,8 @@ func (r *Replicated) awaitText(query, want string) error {
 	return await(switchTime, 20*time.Millisecond, func() error {
 		got, err := r.Primary.text(query)
 		if err != nil || got != want {
-			return errors.Join(err, fmt.Errorf("the primary says %q of its standby, not %q\n%s", got, want, r.Standby.lastWords()))
+			return errors.Join(err,
+				fmt.Errorf("the primary says %q of its standby, not %q\n%s", got, want, r.Standby.lastWords()))
 		}
 		return nil
 	})

@@ -66,7 +66,9 @@ func TestReplicatedURL(t *testing.T) {
 	t.Parallel()
 	r := dbtest.NewReplicated(t, dbtest.Fast())
 	url := r.NewDatabase(t)
-	for _, want := range []string{"host=" + r.Primary.Address(), "host=" + r.Standby.Address(), "target_session_attrs=read-write"} {
+	for _, want := range []string{
+		"host=" + r.Primary.Address(), "host=" + r.Standby.Address(), "target_session_attrs=read-write",
+	} {
 		if !strings.Contains(url, want) {
 			t.Errorf("NewDatabase = %q, want %q in it", url, want)
 		}

@@ -129,7 +129,9 @@ func TestServersAreShared(t *testing.T) {
 
 func TestSharedServersAreNotBroken(t *testing.T) {
 	s := dbtest.PostgreSQL(t)
-	for name, f := range map[string]func(){"Kill": s.Kill, "Stop": s.Stop, "Start": s.Start, "Freeze": s.Freeze, "Thaw": s.Thaw} {
+	for name, f := range map[string]func(){
+		"Kill": s.Kill, "Stop": s.Stop, "Start": s.Start, "Freeze": s.Freeze, "Thaw": s.Thaw,
+	} {
 		t.Run(name, func(t *testing.T) {
 			defer func() {
 				if recover() == nil {

@@ -44,7 +44,8 @@ func judge(e engine) *verdict {
 func TestMissingServerFailsTheTest(t *testing.T) {
 	t.Setenv("BERTH_TEST_NO_DATABASES", "")
 	v := judge(missing{})
-	if want := "apt-get install -y --no-install-recommends mariadb-server"; !strings.Contains(v.failed, want) || v.skipped != "" {
+	if want := "apt-get install -y --no-install-recommends mariadb-server"; !strings.Contains(v.failed, want) ||
+		v.skipped != "" {
 		t.Errorf("the test fails with %q and skips with %q, want a failure with %q", v.failed, v.skipped, want)
 	}
 }
