@@ -107,7 +107,8 @@ func (s *Services) introduce(ctx context.Context, h *Host) error {
 	for class, total := range map[string]int{"VCPU": h.VCPUs, "MEMORY_MB": h.MemoryMB, "DISK_GB": h.DiskGB} {
 		inventories[class] = object{"total": total}
 	}
-	err := s.call(ctx, "PUT", at+"/"+h.ID+"/inventories", object{"resource_provider_generation": 0, "inventories": inventories}, nil)
+	err := s.call(ctx, "PUT", at+"/"+h.ID+"/inventories",
+		object{"resource_provider_generation": 0, "inventories": inventories}, nil)
 	if err != nil {
 		return err
 	}

@@ -28,7 +28,8 @@ func Images() http.Handler {
 	all.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusMultipleChoices)
-		fmt.Fprintf(w, `{"versions": [{"id": "v2.0", "status": "CURRENT", "links": [{"rel": "self", "href": "http://%s/v2/"}]}]}`, r.Host)
+		fmt.Fprintf(w,
+			`{"versions": [{"id": "v2.0", "status": "CURRENT", "links": [{"rel": "self", "href": "http://%s/v2/"}]}]}`, r.Host)
 	})
 	answer("/v2/images", `{"images": [`+image+`]}`)
 	answer("/v2/images/"+Image, image)

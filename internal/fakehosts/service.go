@@ -79,7 +79,9 @@ func (s *seen) Report(ctx context.Context, unknown []string) error {
 	devices := []object{}
 	for i, n := range h.NICs {
 		for vf := range n.VFs {
-			devices = append(devices, object{"slot": Slot(i, vf), "vendor": "8086:154c", "physical_network": n.PhysicalNetwork, "parent": n.Name})
+			devices = append(devices, object{
+				"slot": Slot(i, vf), "vendor": "8086:154c", "physical_network": n.PhysicalNetwork, "parent": n.Name,
+			})
 		}
 	}
 	said := object{
@@ -90,7 +92,9 @@ func (s *seen) Report(ctx context.Context, unknown []string) error {
 	}
 	if s.services.Inventories {
 		amount := func(total int) object { return object{"total": total, "initial_allocation_ratio": 1.0} }
-		said["inventory"] = object{"vcpu": amount(h.VCPUs), "pcpu": amount(0), "memory_mb": amount(h.MemoryMB), "disk_gb": amount(h.DiskGB)}
+		said["inventory"] = object{
+			"vcpu": amount(h.VCPUs), "pcpu": amount(0), "memory_mb": amount(h.MemoryMB), "disk_gb": amount(h.DiskGB),
+		}
 	}
 	return s.services.call(ctx, "POST", s.services.Compute+"/berth/v1/heartbeats", object{"host": said}, nil)
 }
