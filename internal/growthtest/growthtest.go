@@ -52,7 +52,8 @@ func NearLinear(t *testing.T, n int, work func(n int)) {
 
 // growth formats a measurement.
 func growth(n int, few, many time.Duration) string {
-	return fmt.Sprintf("%d items take %v of processor time and %d items %v, %.0f times as much; near linear is up to %d times",
+	return fmt.Sprintf(
+		"%d items take %v of processor time and %d items %v, %.0f times as much; near linear is up to %d times",
 		n, few, factor*n, many, float64(many)/float64(max(few, 1)), most)
 }
 

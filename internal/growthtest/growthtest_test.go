@@ -26,7 +26,8 @@ func TestNearLinear(t *testing.T) {
 		found += len(seen)
 	}
 	NearLinear(t, 5000, linear)
-	if few, many := spent(func() { quadratic(5000) }), spent(func() { quadratic(factor * 5000) }); many < short || many < most*few {
+	few, many := spent(func() { quadratic(5000) }), spent(func() { quadratic(factor * 5000) })
+	if many < short || many < most*few {
 		t.Error("quadratic work passes: ", growth(5000, few, many))
 	}
 }
