@@ -54,14 +54,17 @@ func (k *Keystone) ApplicationCredential(p Persona, name string, rules ...Access
 	var made struct {
 		Credential struct{ ID, Secret string } `json:"application_credential"`
 	}
-	k.send(k.Token(p), "POST", "/v3/users/"+k.UserID(p.Name)+"/application_credentials", object{"application_credential": spec}, &made, nil)
+	k.send(k.Token(p), "POST", "/v3/users/"+k.UserID(p.Name)+"/application_credentials",
+		object{"application_credential": spec}, &made, nil)
 	return made.Credential.ID, made.Credential.Secret
 }
 
 // CredentialToken logs in with an application credential.
 func (k *Keystone) CredentialToken(id, secret string) string {
 	k.t.Helper()
-	return k.issue(object{"methods": []string{"application_credential"}, "application_credential": object{"id": id, "secret": secret}}, nil)
+	return k.issue(object{
+		"methods": []string{"application_credential"}, "application_credential": object{"id": id, "secret": secret},
+	}, nil)
 }
 
 // Revoke revokes a token.
@@ -98,7 +101,8 @@ func (k *Keystone) admin() string {
 	k.t.Helper()
 	if k.adminToken == "" || time.Since(k.adminSince) > k.life/2 {
 		k.adminSince = time.Now()
-		k.adminToken = k.issue(login("admin", adminPassword), object{"project": object{"name": "admin", "domain": defaultDomain}})
+		k.adminToken = k.issue(login("admin", adminPassword),
+			object{"project": object{"name": "admin", "domain": defaultDomain}})
 	}
 	return k.adminToken
 }

@@ -65,7 +65,8 @@ func newKeystone(t testing.TB) *Keystone {
 func (k *Keystone) launch() {
 	k.t.Helper()
 	k.Server = servertest.Start(k.t, "Keystone", "/v3", func(addr string) *exec.Cmd {
-		k.sql("update endpoint set url = ? where service_id in (select id from service where type = 'identity')", "http://"+addr+"/v3")
+		k.sql("update endpoint set url = ? where service_id in (select id from service where type = 'identity')",
+			"http://"+addr+"/v3")
 		cmd := exec.Command(uwsgi, "--plugin", "python3", "--http-socket", addr, "--wsgi-file", script,
 			"--need-app", "--die-on-term", "--processes", "1", "--threads", "4", "--buffer-size", "65535",
 			"--add-header", "Connection: close")

@@ -68,7 +68,8 @@ func lock(t testing.TB, dir string) (unlock func()) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if owner := info.Sys().(*syscall.Stat_t).Uid; !info.IsDir() || int(owner) != os.Getuid() || info.Mode().Perm() != 0o700 {
+	if owner := info.Sys().(*syscall.Stat_t).Uid; !info.IsDir() || int(owner) != os.Getuid() ||
+		info.Mode().Perm() != 0o700 {
 		t.Fatalf("%s is not a directory of this user's alone: remove it", dir)
 	}
 	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
@@ -118,7 +119,8 @@ func prepare(t testing.TB) string {
 	k.sql("pragma journal_mode=wal")
 	conf := filepath.Join(k.dir, "keystone.conf")
 	k.run(manage, "--config-file", conf, "db_sync")
-	k.run(manage, "--config-file", conf, "bootstrap", "--bootstrap-password", adminPassword, "--bootstrap-region-id", "RegionOne")
+	k.run(manage, "--config-file", conf, "bootstrap", "--bootstrap-password", adminPassword, "--bootstrap-region-id",
+		"RegionOne")
 	k.launch()
 	k.populate()
 	k.Stop()
@@ -156,7 +158,8 @@ const database = "keystone.db"
 // sql runs a statement on the database of a Keystone that does not run.
 func (k *Keystone) sql(statement string, args ...string) {
 	k.t.Helper()
-	const program = "import sqlite3, sys; c = sqlite3.connect(sys.argv[1]); c.execute(sys.argv[2], sys.argv[3:]); c.commit()"
+	const program = "import sqlite3, sys; c = sqlite3.connect(sys.argv[1]); c.execute(sys.argv[2], sys.argv[3:]); " +
+		"c.commit()"
 	k.run(append([]string{python, "-c", program, filepath.Join(k.dir, database), statement}, args...)...)
 }
 
