@@ -16,7 +16,10 @@ var stamp = manpages.Stamp{Version: "1.2.3", Date: "2026-11-20"}
 
 func tree() *cobra.Command {
 	nothing := func(*cobra.Command, []string) error { return nil }
-	root := &cobra.Command{Use: "ship", Short: "A ship", Long: "First paragraph\nin two lines.\n\nload      take\nunload    give\n\n.dot and 'quote'"}
+	root := &cobra.Command{
+		Use: "ship", Short: "A ship",
+		Long: "First paragraph\nin two lines.\n\nload      take\nunload    give\n\n.dot and 'quote'",
+	}
 	load := &cobra.Command{
 		Use: "load [--crane N] WHAT", Short: "Take `cargo` aboard", RunE: nothing,
 		Example: "  ship load --crane 2 crates\n\n  # slow\n  ship load grain",
@@ -120,15 +123,19 @@ Put it there.
 func TestSettings(t *testing.T) {
 	secret, text := osloconfig.Secret("swordfish"), `a\b–c,d`
 	row := func(group, name string, v osloconfig.Value, help string) config.Setting {
-		return config.Setting{Option: osloconfig.Option{Name: osloconfig.Name{Group: group, Option: name}, Value: v, Help: help}}
+		return config.Setting{Option: osloconfig.Option{
+			Name: osloconfig.Name{Group: group, Option: name}, Value: v, Help: help,
+		}}
 	}
 	old := row("hold", "text", osloconfig.String(&text), "See `$$`.")
 	old.Older = []osloconfig.Name{{Option: "words"}}
-	p := manpages.Settings(manpages.Configuration{Page: "ship.conf", Service: "ship", Paths: []manpages.Path{{"/etc/ship", "Orders."}}, Settings: []config.Setting{
-		row("hold", "password", osloconfig.Hidden(&secret), "For the hold."),
-		row("deck", "area", osloconfig.Int(new(7)), "Size."),
-		old,
-	}, Ignored: osloconfig.ParseNames("[deck]\nplank rope_end\n[*]\ngalley")}, stamp)
+	p := manpages.Settings(manpages.Configuration{
+		Page: "ship.conf", Service: "ship", Paths: []manpages.Path{{"/etc/ship", "Orders."}}, Settings: []config.Setting{
+			row("hold", "password", osloconfig.Hidden(&secret), "For the hold."),
+			row("deck", "area", osloconfig.Int(new(7)), "Size."),
+			old,
+		}, Ignored: osloconfig.ParseNames("[deck]\nplank rope_end\n[*]\ngalley"),
+	}, stamp)
 	_, got, _ := strings.Cut(p.Text, "have no effect.\n")
 	want := `.SH "[hold]"
 .TP

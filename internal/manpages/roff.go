@@ -13,7 +13,8 @@ type writer struct {
 // begin writes the title line and the section for whatis(1).
 func begin(name string, section int, summary string, s Stamp) *writer {
 	w := &writer{}
-	fmt.Fprintf(w, ".TH %s %d %s %s %s\n", quote(strings.ToUpper(name)), section, quote(s.Date), quote("berth "+s.Version), quote("Berth"))
+	fmt.Fprintf(w, ".TH %s %d %s %s %s\n", quote(strings.ToUpper(name)), section, quote(s.Date), quote("berth "+s.Version),
+		quote("Berth"))
 	w.WriteString(".nh\n.ad l\n") // names of options read badly when they are broken
 	w.section("NAME")
 	w.WriteString(escape(name) + ` \- ` + escape(summary) + "\n")

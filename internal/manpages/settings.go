@@ -29,7 +29,8 @@ func (c *Configuration) intro() string {
 	return "Berth reads " + c.Files + ", by the rules of oslo.config: groups in brackets, " +
 		"`name = value` in lines, comments behind `#` at the start of a line. A dollar sign in a value is written `$$`. " +
 		"The environment wins over files: `" + c.Variable + "` sets " + c.Option + ".\n\n" +
-		"A wrong value stops the start, and all wrong values are named at once. Unknown names are warned about and have no effect."
+		"A wrong value stops the start, and all wrong values are named at once. " +
+		"Unknown names are warned about and have no effect."
 }
 
 // Settings returns the page of the settings of a service, in section 5: every setting with its
