@@ -39,7 +39,8 @@ func Need(t testing.TB, packages string, files ...string) {
 		if os.Getenv("BERTH_TEST_NO_SWITCHES") == "1" {
 			t.Skipf("NOT TESTED: %s is missing and BERTH_TEST_NO_SWITCHES=1 is set", f)
 		}
-		t.Fatalf("%s is missing: apt-get install --no-install-recommends %s (or set BERTH_TEST_NO_SWITCHES=1 to go without)", f, packages)
+		t.Fatalf("%s is missing: apt-get install --no-install-recommends %s (or set BERTH_TEST_NO_SWITCHES=1 to go without)",
+			f, packages)
 	}
 }
 

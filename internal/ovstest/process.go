@@ -10,7 +10,9 @@ import (
 )
 
 // launch starts a program, whose output goes to NAME.log.
-func launch(dir, name string, attributes syscall.SysProcAttr, program string, args ...string) (*process.Process, error) {
+func launch(
+	dir, name string, attributes syscall.SysProcAttr, program string, args ...string,
+) (*process.Process, error) {
 	log, err := os.OpenFile(filepath.Join(dir, name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, err

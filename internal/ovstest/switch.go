@@ -119,7 +119,8 @@ func (s *Switch) StartDaemon() {
 	s.t.Helper()
 	var err error
 	s.daemon, err = launch(s.dir, "vswitchd", syscall.SysProcAttr{}, "nsenter", s.within("ovs-vswitchd",
-		s.Server.Remote(), "--unixctl="+filepath.Join(s.dir, "vswitchd.ctl"), "--pidfile="+filepath.Join(s.dir, "ovs-vswitchd.pid"), "-vconsole:info")...)
+		s.Server.Remote(), "--unixctl="+filepath.Join(s.dir, "vswitchd.ctl"),
+		"--pidfile="+filepath.Join(s.dir, "ovs-vswitchd.pid"), "-vconsole:info")...)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -166,7 +167,8 @@ func (s *Switch) AddPort(bridge, name, id string) (*Namespace, string) {
 	args := []string{"add-port", bridge, name}
 	if id != "" {
 		mac := strings.Fields(n.Run("ip", "-br", "link", "show", "dev", "eth0"))[2]
-		args = append(args, "--", "set", "interface", name, "external_ids:iface-id="+id, `external_ids:attached-mac="`+mac+`"`)
+		args = append(args, "--", "set", "interface", name, "external_ids:iface-id="+id,
+			`external_ids:attached-mac="`+mac+`"`)
 	}
 	s.Control(args...)
 	return n, address
