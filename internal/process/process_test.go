@@ -192,7 +192,8 @@ func TestAwait(t *testing.T) {
 		t.Error("Await() finds a listener where there is none")
 	}
 	p.Kill()
-	if err := p.Await("http://"+closed, patience, time.Millisecond); err == nil || !strings.Contains(err.Error(), "ended") {
+	if err := p.Await("http://"+closed, patience, time.Millisecond); err == nil ||
+		!strings.Contains(err.Error(), "ended") {
 		t.Errorf("Await() = %v of a program that has ended", err)
 	}
 }
