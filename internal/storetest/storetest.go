@@ -68,7 +68,9 @@ func (c Case[R, W]) counts(want int) {
 // UpdatesWorkAfterAFailedOne writes a row in updates that fail, and then in one that succeeds.
 func (c Case[R, W]) UpdatesWorkAfterAFailedOne() {
 	for range 3 {
-		err := c.Stores[0].Update(context.Background(), c.Now, func(w W) error { return errors.Join(c.Insert(w, "a"), ErrRefused) })
+		err := c.Stores[0].Update(context.Background(), c.Now, func(w W) error {
+			return errors.Join(c.Insert(w, "a"), ErrRefused)
+		})
 		if !errors.Is(err, ErrRefused) || errors.Is(err, c.Taken) {
 			c.Fatalf("Update() = %v, want %v", err, ErrRefused)
 		}
