@@ -55,7 +55,8 @@ func Run(t testing.TB, packages, script string, in, out any) {
 	cmd.Stderr = &stderr
 	answer, err := cmd.Output()
 	if err != nil {
-		t.Fatalf("running upstream's code: %v\n%s\nIf it is not installed: apt-get install --no-install-recommends %s (or set %s=1 to go without)",
+		t.Fatalf("running upstream's code: "+
+			"%v\n%s\nIf it is not installed: apt-get install --no-install-recommends %s (or set %s=1 to go without)",
 			err, stderr.String(), packages, variable)
 	}
 	if err := json.Unmarshal(answer, out); err != nil {

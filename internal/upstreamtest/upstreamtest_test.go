@@ -40,7 +40,8 @@ func of(t *testing.T, test func(testing.TB)) *verdict {
 func TestWhatIsMissing(t *testing.T) {
 	nowhere := func(t testing.TB) { upstreamtest.Need(t, "some-package", "/", "/nowhere/at/all") }
 	t.Setenv("BERTH_TEST_NO_UPSTREAM", "")
-	if v := of(t, nowhere); v.skipped != "" || !strings.Contains(v.failed, "/nowhere/at/all") || !strings.Contains(v.failed, "some-package") {
+	if v := of(t, nowhere); v.skipped != "" || !strings.Contains(v.failed, "/nowhere/at/all") ||
+		!strings.Contains(v.failed, "some-package") {
 		t.Errorf("it is skipped with %q, fails with %q", v.skipped, v.failed)
 	}
 	t.Setenv("BERTH_TEST_NO_UPSTREAM", "1")
@@ -55,7 +56,8 @@ func TestWhatIsMissing(t *testing.T) {
 func TestRun(t *testing.T) {
 	upstreamtest.Need(t, "python3-minimal", upstreamtest.Python)
 	var doubled []int
-	upstreamtest.Run(t, "python3-minimal", "import json, sys; json.dump([2 * n for n in json.load(sys.stdin)], sys.stdout)", []int{1, 2}, &doubled)
+	upstreamtest.Run(t, "python3-minimal",
+		"import json, sys; json.dump([2 * n for n in json.load(sys.stdin)], sys.stdout)", []int{1, 2}, &doubled)
 	if fmt.Sprint(doubled) != "[2 4]" {
 		t.Errorf("twice 1 and 2 is %v", doubled)
 	}
