@@ -32,6 +32,7 @@ type ComputeServer struct {
 	ports     *serverports.Service
 	catalog   *catalog.Service
 	fleet     *fleet.Service
+	check     placementCheck
 }
 
 func computePolicy() policyOf { return policyOf{defaults: computeapi.PolicyDefaults()} }
@@ -84,6 +85,13 @@ func StartCompute(
 	} {
 		s.ends = append(s.ends, Background(run))
 	}
+	if peers.supports != nil {
+		s.check = placementCheck{
+			supports: peers.supports, minor: computeMinor, purpose: "the hosts of new servers and of moves", log: s.log,
+			extra: physicalsMinor, without: "a server with a guaranteed port that may have any of several physical networks",
+		}
+		s.ends = append(s.ends, Background(s.check.run))
+	}
 	metrics.watchUnknown(s.fleet.UnknownServers)
 	metrics.watchHosts(s.fleet.Services)
 	metrics.watchOperations(s.lifecycle.Operations)
@@ -135,7 +143,7 @@ func (s *ComputeServer) wire(m *serviceMetrics) {
 		HostPoll: httpapi.LongPoll{Max: s.cfg.Berth.MaxRequests / 2},
 	}
 	s.identifyHosts()
-	ready := s.usable(s.alive)
+	ready := s.check.ready(s.usable(s.alive))
 	m.watchReady(ready)
 	s.openWithFront(computeapi.Handler, httpapi.Config{
 		Service: "compute", History: microversion.Compute, PathFirst: computeapi.Steps,

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 
@@ -19,6 +20,7 @@ type computePeers struct {
 	trees     providertree.Placement
 	network   compute.Network
 	images    compute.Images
+	supports  func(ctx context.Context, minor int) error // of placement's client
 }
 
 // newComputePeers returns clients of the services in the settings, and a function that closes
@@ -37,7 +39,7 @@ func newComputePeers(
 	}
 	if places.Access != nil {
 		p := placementclient.NewCompute(places)
-		peers.placement, peers.trees, clients.ends = p, p, append(clients.ends, p.Close)
+		peers.placement, peers.trees, peers.supports, clients.ends = p, p, p.Supports, append(clients.ends, p.Close)
 	}
 	if networks.Access != nil {
 		n := neutronclient.New(networks)

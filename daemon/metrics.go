@@ -40,7 +40,8 @@ func newServiceMetrics() *serviceMetrics {
 func (m *serviceMetrics) watchReady(ready func() (bool, string)) {
 	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "berth_ready",
-		Help: "1 while requests can be answered truthfully, 0 while the database cannot be read or written.",
+		Help: "1 while requests can be answered truthfully, 0 while the database cannot be read or written, " +
+			"or placement is too old.",
 	}, func() float64 {
 		if ok, _ := ready(); ok {
 			return 1

@@ -27,6 +27,7 @@ type NetworkServer struct {
 	cfg     *config.Network
 	service *service.Service
 	tracker *tracking.Tracker // nil without the plugin placement
+	check   placementCheck
 }
 
 // networkPolicy has Neutron's rules, which may compare fields of the request's body
@@ -93,7 +94,13 @@ func (s *NetworkServer) work(service *service.Service, n networkPeers, single bo
 		s.ends = append(s.ends, Background(s.tracker.Run))
 	}
 	if n.Placement != nil {
-		s.ends = append(s.ends, Background(func(ctx context.Context) { s.recover(ctx, single) }))
+		s.check = placementCheck{
+			supports: n.supports, minor: networkMinor, purpose: "the providers and guarantees of ports", log: s.log,
+		}
+		if s.cfg.Promises.Alternatives {
+			s.check.minor, s.check.purpose = physicalsMinor, "[berth] any_physical_network"
+		}
+		s.ends = append(s.ends, Background(s.check.run), Background(func(ctx context.Context) { s.recover(ctx, single) }))
 	}
 }
 
@@ -165,7 +172,7 @@ func (s *NetworkServer) wire(m *serviceMetrics) {
 		api.Reported, api.Removed = s.reported, s.removed
 	}
 	s.identifyHosts()
-	ready := s.usable(s.alive)
+	ready := s.check.ready(s.usable(s.alive))
 	m.watchReady(ready)
 	m.watchUnfinished(s.service.Unfinished)
 	m.watchAgents(func(ctx context.Context) ([]agents.Agent, error) { return s.service.Agents(ctx) })

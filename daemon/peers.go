@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -21,7 +22,8 @@ import (
 // networkPeers are the peer services of a network service, nil where they are not configured.
 type networkPeers struct {
 	service.Peers
-	trees providertree.Placement
+	trees    providertree.Placement
+	supports func(ctx context.Context, minor int) error // of placement's client
 }
 
 // newNetworkPeers returns clients of the services in the settings, and a function that closes
@@ -43,7 +45,7 @@ func newNetworkPeers(
 	}
 	if placement.Access != nil {
 		p := placementclient.New(placement)
-		n.Placement, n.trees, clients.ends = p, p, append(clients.ends, p.Close)
+		n.Placement, n.trees, n.supports, clients.ends = p, p, p.Supports, append(clients.ends, p.Close)
 	}
 	if compute.Access != nil && (cfg.Neutron.NotifyNovaOfStatus || cfg.Neutron.NotifyNovaOfData) {
 		c := novaclient.New(compute)

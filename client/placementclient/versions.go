@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"github.com/berthcloud/berth/client"
+	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/microversion"
 )
 
@@ -34,13 +35,9 @@ func (p *Client) newest(ctx context.Context) (int, error) {
 	if v := p.max.Load(); v != 0 {
 		return int(v), nil
 	}
-	var doc rangeDocument
-	if err := p.service.Call(ctx, client.Request{Method: http.MethodGet, Path: "/"}, &doc); err != nil {
-		return 0, fmt.Errorf("reading its versions: %w", err)
-	}
-	low, high, err := doc.span()
+	low, high, err := p.versions(ctx)
 	if err != nil {
-		return 0, p.service.Unavailable(err)
+		return 0, err
 	}
 	if high.Compare(microversion.Version{Major: 1, Minor: oldest}) < 0 ||
 		low.Compare(microversion.Version{Major: 1, Minor: reparent}) > 0 {
@@ -53,6 +50,35 @@ func (p *Client) newest(ctx context.Context) (int, error) {
 	}
 	p.max.Store(int32(high.Minor))
 	return high.Minor, nil
+}
+
+// versions reads the oldest and the newest version of placement's API.
+func (p *Client) versions(ctx context.Context) (low, high microversion.Version, err error) {
+	var doc rangeDocument
+	if err := p.service.Call(ctx, client.Request{Method: http.MethodGet, Path: "/"}, &doc); err != nil {
+		return low, high, fmt.Errorf("reading its versions: %w", err)
+	}
+	if low, high, err = doc.span(); err != nil {
+		return low, high, p.service.Unavailable(err)
+	}
+	return low, high, nil
+}
+
+// Supports reads the versions that placement has now, and returns nil when its API has version
+// 1.minor. The error is a fault: of kind [fault.Unsupported], with the versions that there are and
+// the one that is needed, when it has not, else that of the request, and nothing is known.
+func (p *Client) Supports(ctx context.Context, minor int) error {
+	low, high, err := p.versions(ctx)
+	if err != nil {
+		return err
+	}
+	p.max.Store(0) // placement may have been upgraded: the next request reads it again
+	needed := microversion.Version{Major: 1, Minor: minor}
+	if high.Compare(needed) < 0 || low.Compare(needed) > 0 {
+		return fault.New(fault.Unsupported, "", "placement has the versions %s to %s of its API, and %s is needed",
+			low, high, needed)
+	}
+	return nil
 }
 
 func (d *rangeDocument) span() (low, high microversion.Version, err error) {

@@ -79,6 +79,44 @@ func TestAnotherReleaseAnswers(t *testing.T) {
 	}
 }
 
+// TestSupports compares versions with the needed one, and reads them each time.
+func TestSupports(t *testing.T) {
+	service := clienttest.NewProxy(t, clienttest.Berth(t))
+	p := newPlacement(t, service.URL)
+	for _, tc := range []struct {
+		low, high string
+		kind      fault.Kind // fault.Internal for no error
+		want      string     // a part of the error
+	}{
+		{"1.0", "1.35", fault.Unsupported, "placement has the versions 1.0 to 1.35 of its API, and 1.36 is needed"},
+		{"1.0", "1.36", fault.Internal, ""},
+		{"1.36", "1.90", fault.Internal, ""},
+		{"1.37", "1.90", fault.Unsupported, "1.37 to 1.90"},
+		{"2.0", "2.1", fault.Unsupported, "2.0 to 2.1"},
+		{"one", "two", fault.Unavailable, "cannot be read"},
+	} {
+		speak(service, tc.low, tc.high, 36)
+		switch err := p.Supports(t.Context(), 36); {
+		case tc.kind == fault.Internal:
+			clienttest.Must(t, "Supports with "+tc.high, err)
+		default:
+			clienttest.WantKind(t, "Supports with "+tc.high, err, tc.kind)
+			if !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("Supports with %s = %v, want %q", tc.high, err, tc.want)
+			}
+		}
+	}
+	speak(service, "1.0", "1.30", 30)
+	clienttest.Must(t, "EnsureTrait", p.EnsureTrait(t.Context(), "CUSTOM_A"))
+	speak(service, "1.0", "1.39", 39)
+	clienttest.Must(t, "Supports after an upgrade", p.Supports(t.Context(), 39))
+	clienttest.Must(t, "EnsureTrait after an upgrade", p.EnsureTrait(t.Context(), "CUSTOM_A"))
+	calls := service.Requests()
+	if got := calls[len(calls)-1].Version; got != "placement 1.37" {
+		t.Errorf("after an upgrade requests have the version %q", got)
+	}
+}
+
 // TestMovingNeedsANewerPlacement expects an error with the missing version.
 func TestMovingNeedsANewerPlacement(t *testing.T) {
 	service := clienttest.NewProxy(t, clienttest.Berth(t))
