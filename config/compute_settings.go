@@ -16,7 +16,7 @@ import (
 // of c: Display returns the values in c.
 func (c *Compute) Settings() []Setting {
 	return slices.Concat(
-		c.Default.Settings(), c.Nova.settings(), c.Paths.settings(),
+		c.Default.Settings(), c.Default.logOptions(), c.Nova.settings(), c.Paths.settings(),
 		c.Database.oslo(groupOsloDB),
 		c.keystone(), c.credentials(), c.Placement.adapter(groupPlacement), c.Neutron.adapter(groupNeutron), c.glance(),
 		c.policy(), c.cors(), c.middleware(), c.Quota.settings(), c.Scheduler.settings(),

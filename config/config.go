@@ -66,6 +66,9 @@ type Logging struct {
 	LogDir   string // prefix of a relative LogFile
 	WatchLog bool   // reopen LogFile when it was renamed
 	UseJSON  bool
+	// LogOptions is whether a service logs all options when it starts, at the level DEBUG. Agents
+	// do not.
+	LogOptions bool
 }
 
 // Paths are the directories in [DEFAULT] of placement.conf and nova.conf. They only serve as values
@@ -175,8 +178,8 @@ type Berth struct {
 
 	// Of the network and the compute service:
 	HostIdentity string // HostRequired or HostByToken
-	// HostKeySecret is the secret that hosts' keys are made of, and former ones after commas; empty:
-	// no keys are accepted.
+	// HostKeySecret is the secret that hosts' keys are made of, and former ones after commas;
+	// empty: no keys are accepted.
 	HostKeySecret osloconfig.Secret
 
 	MaxConnections          int // 0: no bound
@@ -226,7 +229,8 @@ func defaultService(listen string, cors CORS) Service {
 	berth := defaultBerth()
 	berth.Listen = listen
 	return Service{
-		CORS: cors,
+		Default: Logging{LogOptions: true},
+		CORS:    cors,
 		Policy: Policy{
 			File: "policy.yaml", Dirs: []string{"policy.d"}, DefaultRule: "default",
 			EnforceScope: true, EnforceNewDefaults: true,

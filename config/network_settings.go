@@ -10,7 +10,7 @@ import (
 // of n: Display returns the values in n.
 func (n *Network) Settings() []Setting {
 	return slices.Concat(
-		n.Default.Settings(), n.Neutron.settings(),
+		n.Default.Settings(), n.Default.logOptions(), n.Neutron.settings(),
 		n.Database.oslo(groupOsloDB), n.keystone(), n.credentials(), n.Placement.settings(groupPlacement), n.nova(),
 		n.policy(), n.cors(), n.middleware(), n.ssl(), n.ML2.settings(), n.OVN.settings(), n.quotas(), n.berth(),
 		n.Berth.hosts(), n.promises(),

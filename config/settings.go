@@ -44,7 +44,7 @@ const (
 // of p: their Display returns the values in p.
 func (p *Placement) Settings() []Setting {
 	return append(slices.Concat(
-		p.Default.Settings(), append(p.Paths.settings(), authStrategy(&p.API.AuthStrategy)),
+		p.Default.Settings(), p.Default.logOptions(), append(p.Paths.settings(), authStrategy(&p.API.AuthStrategy)),
 		p.Database.settings(groupDatabase), p.placement(),
 		p.cors(), p.policy(), p.keystone(), p.credentials(), p.middleware(), p.berth(),
 	),
@@ -102,6 +102,13 @@ func (d *Logging) Settings() []Setting {
 			"Reopen the log file when it was renamed, instead of only on SIGHUP."),
 		NewSetting(g, "use_json", osloconfig.Bool(&d.UseJSON), "Log in JSON, a line for each message."),
 	}
+}
+
+// logOptions returns the row of [DEFAULT] that services have and agents have not.
+func (d *Logging) logOptions() []Setting {
+	return []Setting{NewSetting(groupDefault, "log_options", osloconfig.Bool(&d.LogOptions),
+		"With debug: log all options with their values when the service starts. "+
+			"Passwords and other secrets are written `****`.")}
 }
 
 // settings returns the rows of upstream's directories, which oslo.config substitutes in other

@@ -12,7 +12,9 @@
 //  3. The database is opened (database.go), by placement with the snapshot (placement_progress.go).
 //  4. Clients of the peer services are built (peers.go, compute_peers.go); they send no requests
 //     yet.
-//  5. Background tasks begin, and the API answers.
+//  5. Background tasks begin, and the API answers. One of them checks that placement has the
+//     version of its API that the service needs (placement_versions.go): until it has, the service
+//     is not ready.
 //
 // [Server.Close] undoes that in reverse order. SIGHUP applies settings that can change while the
 // service runs (reload.go). The metrics are in metrics.go, placement_metrics.go,
@@ -260,6 +262,7 @@ func serve[C serviceSettings](
 		return err
 	}
 	defer output.Close()
+	logOptions(logger, cfg)
 	s, err := start(cfg, logger)
 	if err != nil {
 		return err
