@@ -40,6 +40,11 @@ var shown = []struct{ page, first, why string }{
 	{"docs/operations/moves.md", "$ ", "what is typed with what is printed, which conformance/guide types"},
 	{"docs/operations/namespaces.md", "$ ", "what is typed with what is printed, which conformance/namespaces types"},
 	{
+		"docs/operations/make-inventories.md", "$ ",
+		"what is typed with what is printed, which TestMakeInventories types",
+	},
+	{"docs/operations/make-inventories.md", "api() {", "the function of the commands that TestMakeInventories types"},
+	{
 		"docs/operations/heal.md", "$ berth heal",
 		"what is printed for records whose ids differ each time; tests of ops/heal and cmd/berth hold to what it says",
 	},
@@ -112,6 +117,7 @@ var shown = []struct{ page, first, why string }{
 	{"docs/decisions/0045-network-in-parts.md", "httpapi/networkapi    daemon", "a drawing"},
 	{"docs/decisions/0043-wires-share-a-kit.md", "computeapi ─►", "a drawing"},
 	{"docs/decisions/0047-exporter.md", "APIs ──", "a drawing"},
+	{"docs/decisions/0050-reshapes-of-hosts.md", "tree ───", "a drawing"},
 	{"docs/operations/README.md", "2026-11-20 12:00:00.123", "a line of the log"},
 	{"docs/operations/database-tools.md", "$ berth db version", "a command with what it prints"},
 	{"docs/operations/database-tools.md", `{"format":`, "a dump, which is cut"},
