@@ -100,7 +100,7 @@ func GroupBy[T Row, K comparable](rows []T, key func(*T) K) map[K][]T {
 }
 
 // IDs returns one id of each row, sorted and each once.
-func IDs[T Row](rows []T, id func(*T) ID) []ID {
+func IDs[T any](rows []T, id func(*T) ID) []ID {
 	all := make([]ID, 0, len(rows))
 	for i := range rows {
 		if v := id(&rows[i]); v != "" {

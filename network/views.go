@@ -13,7 +13,7 @@ type Port struct {
 	Addresses []AddressRow // in the order of their subnets
 	Binding   BindingRow   // the active one
 	Inactive  []BindingRow // to other hosts
-	Network   Network
+	Network   SegmentedNetwork
 	Rules     []RuleRow // of the policy in effect
 	Trunk     *Trunk    // that it is the parent of
 
@@ -55,7 +55,7 @@ func Ports(r Reader, where ...Match) ([]Port, error) {
 type parts struct {
 	addresses map[ID][]AddressRow
 	bindings  map[ID][]BindingRow
-	networks  map[ID]Network
+	networks  map[ID]SegmentedNetwork
 	rules     map[ID][]RuleRow
 	trunks    map[ID]Trunk
 	groups    map[ID][]ID
@@ -71,13 +71,13 @@ func readParts(r Reader, rows []PortRow) (p parts, err error) {
 	if err != nil {
 		return p, err
 	}
-	nets, err := Networks(r, Where(ByID, IDs(rows, func(p *PortRow) ID { return p.Network })...))
+	nets, err := segmentedNetworks(r, Where(ByID, IDs(rows, func(p *PortRow) ID { return p.Network })...))
 	if err != nil {
 		return p, err
 	}
 	p.addresses = GroupBy(addresses, func(a *AddressRow) ID { return a.Port })
 	p.bindings = GroupBy(bindings, func(b *BindingRow) ID { return b.Port })
-	p.networks = make(map[ID]Network, len(nets))
+	p.networks = make(map[ID]SegmentedNetwork, len(nets))
 	for _, n := range nets {
 		p.networks[n.ID] = n
 	}
@@ -92,7 +92,7 @@ func readParts(r Reader, rows []PortRow) (p parts, err error) {
 }
 
 // rulesOf returns the rules of the policies of ports and networks, by policy.
-func rulesOf(r Reader, rows []PortRow, nets []Network) (map[ID][]RuleRow, error) {
+func rulesOf(r Reader, rows []PortRow, nets []SegmentedNetwork) (map[ID][]RuleRow, error) {
 	policies := IDs(rows, func(p *PortRow) ID { return p.Policy })
 	for _, n := range nets {
 		if n.Policy != "" {
@@ -149,39 +149,56 @@ func (b *BindingRow) Allocation() (guarantee.ProfileAllocation, error) {
 	return binding.Allocation(b.Profile)
 }
 
-// A Network is a network with what belongs to it.
-type Network struct {
+// A SegmentedNetwork is a network with its segments: what a port's network gives it.
+type SegmentedNetwork struct {
 	NetworkRow
 	Segments []SegmentRow // in their order
-	Subnets  []ID         // sorted
-	Routed   bool         // the subnets are on segments, and traffic between them is routed
+}
+
+// A Network is a network with what belongs to it.
+type Network struct {
+	SegmentedNetwork
+	Subnets []ID // sorted
+	Routed  bool // the subnets are on segments, and traffic between them is routed
 }
 
 // Networks reads the networks that match, with what belongs to them.
 func Networks(r Reader, where ...Match) ([]Network, error) {
+	nets, err := segmentedNetworks(r, where...)
+	if err != nil || len(nets) == 0 {
+		return nil, err
+	}
+	subnets, err := Rows[SubnetRow](r, Where(ByNetwork, IDs(nets, func(n *SegmentedNetwork) ID { return n.ID })...))
+	if err != nil {
+		return nil, err
+	}
+	subnetsOf := GroupBy(subnets, func(s *SubnetRow) ID { return s.Network })
+	all := make([]Network, len(nets))
+	for i, n := range nets {
+		subnets := subnetsOf[n.ID]
+		all[i] = Network{
+			SegmentedNetwork: n,
+			Subnets:          IDs(subnets, func(s *SubnetRow) ID { return s.ID }),
+			Routed:           slices.ContainsFunc(subnets, func(s SubnetRow) bool { return s.Segment != "" }),
+		}
+	}
+	return all, nil
+}
+
+// segmentedNetworks reads the networks that match, with their segments.
+func segmentedNetworks(r Reader, where ...Match) ([]SegmentedNetwork, error) {
 	rows, err := Rows[NetworkRow](r, where...)
 	if err != nil || len(rows) == 0 {
 		return nil, err
 	}
-	matches := Where(ByNetwork, IDs(rows, func(n *NetworkRow) ID { return n.ID })...)
-	segments, err := Rows[SegmentRow](r, matches)
-	if err != nil {
-		return nil, err
-	}
-	subnets, err := Rows[SubnetRow](r, matches)
+	segments, err := Rows[SegmentRow](r, Where(ByNetwork, IDs(rows, func(n *NetworkRow) ID { return n.ID })...))
 	if err != nil {
 		return nil, err
 	}
 	segmentsOf := GroupBy(segments, func(s *SegmentRow) ID { return s.Network })
-	subnetsOf := GroupBy(subnets, func(s *SubnetRow) ID { return s.Network })
-	all := make([]Network, len(rows))
+	all := make([]SegmentedNetwork, len(rows))
 	for i, row := range rows {
-		subnets := subnetsOf[row.ID]
-		all[i] = Network{
-			NetworkRow: row, Segments: inOrder(segmentsOf[row.ID]),
-			Subnets: IDs(subnets, func(s *SubnetRow) ID { return s.ID }),
-			Routed:  slices.ContainsFunc(subnets, func(s SubnetRow) bool { return s.Segment != "" }),
-		}
+		all[i] = SegmentedNetwork{row, inOrder(segmentsOf[row.ID])}
 	}
 	return all, nil
 }
