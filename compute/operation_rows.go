@@ -1,36 +1,37 @@
 package compute
 
 import (
+	"bytes"
 	"encoding/json"
 
 	"github.com/berthcloud/berth/compute/selection"
 )
 
-// claimed is what ClaimHost and ChosenDevices read of any operation: it is in columns of its own,
-// by which it is searched for.
-func (o *OperationRow) claimed() (c HostClaim) {
-	if json.Unmarshal(o.Body, &c) != nil {
-		return HostClaim{}
-	}
-	return c
-}
-
-// ClaimHost is the host of the operation's claim, "" while it has none.
+// ClaimHost is the host of the operation's claim, "" while it has none. It is read from the body of
+// any operation, as a HostClaim has it, for a column by which operations are searched for.
 func (o *OperationRow) ClaimHost() string {
-	if c := o.claimed(); c.Claim != nil {
-		return c.Claim.Host
+	var body struct {
+		Claim struct{ Host string } `json:"claim"`
 	}
-	return ""
+	if json.Unmarshal(o.Body, &body) != nil {
+		return ""
+	}
+	return body.Claim.Host
 }
 
 // ChosenDevices are the PCI devices that were chosen for ports, by port, as the JSON object in the
-// body; "" for none.
+// body; "" for none. Like ClaimHost it is for a column.
 func (o *OperationRow) ChosenDevices() string {
-	c := o.claimed()
-	if len(c.Devices) == 0 {
+	if !bytes.Contains(o.Body, []byte(`"devices"`)) {
+		return "" // most bodies have none, and each is written several times
+	}
+	var body struct {
+		Devices map[ID]Device `json:"devices"`
+	}
+	if json.Unmarshal(o.Body, &body) != nil || len(body.Devices) == 0 {
 		return ""
 	}
-	text, err := json.Marshal(c.Devices)
+	text, err := json.Marshal(body.Devices)
 	if err != nil {
 		panic("compute: " + err.Error()) // texts only
 	}
