@@ -17,8 +17,8 @@ type Chooser struct {
 	taken    []Claim // one of each server that has one
 
 	// What follows is about the current server.
-	ordered   bool     // the hosts are, in left
-	remaining []*state // those not tried yet, the best first
+	ordered   []*state // the hosts that will do, the best first; nil until Next
+	remaining []*state // those of them that were not tried yet
 	line      []Claim  // those not tried yet of the host that is being tried
 	last      Claim
 	requested bool // last is with the caller, and reserved
@@ -26,11 +26,15 @@ type Chooser struct {
 	filtered, tight, refused []string
 }
 
-// A state is a host while servers are being placed.
+// A state is a host while servers are being placed. Its Servers and Busy are those of the Host and
+// what was Taken; choosers share the Host itself.
 type state struct {
-	Host
+	*Host
+	Servers    []string
+	Busy       int
 	candidates []Candidate
 	stocks     map[string]Stock // of its provider
+	reserved   map[string]int64 // of its provider, while it is weighed
 	weight     float64
 }
 
@@ -41,13 +45,16 @@ func New(w Wanted, hosts []Host, o *Offer, s Settings) *Chooser {
 	states := make([]state, 0, len(hosts))
 	for i, candidates := range o.byHost(hosts) {
 		if len(candidates) > 0 {
-			h := hosts[i]
-			h.Servers = slices.Clip(h.Servers) // Taken appends to it
-			states = append(states, state{Host: h, candidates: candidates, stocks: o.answer.Providers[h.Provider].Stocks})
+			h := &hosts[i]
+			states = append(states, state{
+				Host: h, Servers: slices.Clip(h.Servers), Busy: h.Busy, // Taken appends to the list
+				candidates: candidates, stocks: o.answer.Providers[h.Provider].Stocks,
+			})
 		}
 	}
+	c.hosts = make([]*state, len(states))
 	for i := range states {
-		c.hosts = append(c.hosts, &states[i])
+		c.hosts[i] = &states[i]
 	}
 	if w.Group != nil {
 		g := *w.Group
@@ -78,8 +85,9 @@ func (c *Chooser) Next() (Claim, bool) {
 	if c.requested {
 		c.Refuse("placement refused the claim of " + c.last.String())
 	}
-	if !c.ordered {
-		c.remaining, c.ordered = c.order(), true
+	if c.ordered == nil {
+		c.ordered = c.order()
+		c.remaining = c.ordered
 	}
 	for {
 		for len(c.line) == 0 {
@@ -114,7 +122,10 @@ func (c *Chooser) Release() {
 func (c *Chooser) Taken() {
 	server := c.Server()
 	c.taken = append(c.taken, c.last)
-	c.line, c.remaining, c.ordered, c.requested = nil, nil, false, false
+	c.line, c.requested = nil, false
+	if !c.Done() {
+		c.remaining, c.ordered = nil, nil
+	}
 	for _, h := range c.hosts {
 		if h.Name == c.last.Host && h.Node == c.last.Node {
 			h.Servers = append(h.Servers, server)
@@ -131,12 +142,17 @@ func (c *Chooser) Claims() []Claim { return c.taken }
 
 // Alternates returns the claims to try for any of the servers when its host fails to build it: on
 // as many other hosts as attempts are left, none of which was taken for another of the servers,
-// each with its candidates one after the other.
+// each with its candidates one after the other. As in Nova, hosts are weighed again for them only
+// when there is more than one server.
 func (c *Chooser) Alternates() []Claim {
 	if c.wanted.Forced {
 		return nil
 	}
-	others := slices.DeleteFunc(c.order(), func(h *state) bool {
+	ordered := c.ordered
+	if ordered == nil || len(c.wanted.Servers) > 1 {
+		ordered = c.order()
+	}
+	others := slices.DeleteFunc(slices.Clone(ordered), func(h *state) bool {
 		return slices.ContainsFunc(c.taken, func(t Claim) bool { return t.Provider == h.Provider })
 	})
 	var all []Claim

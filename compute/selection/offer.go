@@ -45,12 +45,25 @@ func (o *Offer) byHost(hosts []Host) [][]Candidate {
 	for i, h := range hosts {
 		at[h.Provider] = i
 	}
-	for n, c := range o.answer.Candidates {
-		for _, id := range o.trees[n] {
+	hostOf, counts := make([]int, len(o.trees)), make([]int, len(hosts))
+	for n, tree := range o.trees {
+		hostOf[n] = -1
+		for _, id := range tree {
 			if i, ok := at[id]; ok {
-				all[i] = append(all[i], c)
+				hostOf[n] = i
+				counts[i]++
 				break
 			}
+		}
+	}
+	list := make([]Candidate, 0, len(hostOf)) // that the lists of all hosts are parts of
+	for i, n := range counts {
+		all[i] = list[len(list) : len(list) : len(list)+n]
+		list = list[:len(list)+n]
+	}
+	for n, i := range hostOf {
+		if i >= 0 {
+			all[i] = append(all[i], o.answer.Candidates[n])
 		}
 	}
 	return all

@@ -67,7 +67,7 @@ func (c *Chooser) weighers() []weigher {
 	free := func(class string) func(*state) float64 {
 		return func(h *state) float64 {
 			s := h.stocks[class]
-			return float64(s.Capacity - s.Used - c.offer.reserved[h.Provider][class])
+			return float64(s.Capacity - s.Used - h.reserved[class])
 		}
 	}
 	members := func(policy string, sign int) func(*state) float64 {
@@ -92,7 +92,7 @@ func (c *Chooser) weigh(hosts []*state) {
 	c.offer.mu.Lock()
 	defer c.offer.mu.Unlock()
 	for _, h := range hosts {
-		h.weight = 0
+		h.weight, h.reserved = 0, c.offer.reserved[h.Provider]
 	}
 	raw := make([]float64, len(hosts))
 	for _, w := range c.weighers() {
