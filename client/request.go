@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/berthcloud/berth/identity/hostkey"
@@ -69,6 +70,19 @@ func (q *Request) onlyOnce() bool { return q.Once || q.Revision != 0 }
 type Answer struct {
 	Status int
 	Body   []byte
+	buffer *bytes.Buffer // that Body is in
+}
+
+// buffers are those of answers that were decoded. Thousands of candidates are megabytes, for which
+// memory would otherwise be allocated, cleared and collected with each answer.
+var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+
+// discard lets another answer use the memory of the body, which must not be used any more.
+func (a *Answer) discard() {
+	if a.buffer != nil {
+		buffers.Put(a.buffer)
+		a.buffer, a.Body = nil, nil
+	}
 }
 
 // A Document is the destination of an answer. Valid distinguishes the service's JSON from other
@@ -76,7 +90,7 @@ type Answer struct {
 type Document interface{ Valid() bool }
 
 // A QuickReader is a Document with a faster decoder for the usual form. It reports whether that was
-// applicable.
+// applicable, and does not keep the body.
 type QuickReader interface{ QuickRead(body []byte) bool }
 
 // decode reads an answer into out. Without out, the body must be empty or JSON.

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -42,6 +43,7 @@ func (s *Service) Call(ctx context.Context, q Request, out Document) error {
 	if err != nil {
 		return err
 	}
+	defer a.discard()
 	return s.Read(q, a, out)
 }
 
@@ -148,14 +150,15 @@ func (s *Service) exchange(
 		return nil, err
 	}
 	defer res.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer+1))
-	if err != nil {
+	body := buffers.Get().(*bytes.Buffer)
+	body.Reset()
+	if _, err := body.ReadFrom(io.LimitReader(res.Body, maxAnswer+1)); err != nil {
 		return nil, fmt.Errorf("reading the answer to %s %s: %w", r.Method, r.URL.Path, err)
 	}
-	if len(body) > maxAnswer {
+	if body.Len() > maxAnswer {
 		return nil, fmt.Errorf("the answer to %s %s has more than %d bytes", r.Method, r.URL.Path, maxAnswer)
 	}
-	return &Answer{Status: res.StatusCode, Body: body}, nil
+	return &Answer{Status: res.StatusCode, Body: body.Bytes(), buffer: body}, nil
 }
 
 // again reports whether a retry is safe, and may succeed. A time-out is not retried: the caller has
