@@ -158,7 +158,7 @@ func walk(rows *sql.Rows, fn func(*Row)) error {
 	if err != nil {
 		return err
 	}
-	one := newRow(columns)
+	one := newRow(columns, nil)
 	for rows.Next() {
 		if err := rows.Scan(one.places...); err != nil {
 			return err

@@ -17,12 +17,20 @@ type Row struct {
 	Err     error // the first value that was not what it should be
 }
 
-// newRow returns a row with these columns, into which database/sql scans.
-func newRow(columns []string) *Row {
-	r := &Row{Columns: columns, values: make([]any, len(columns)), places: make([]any, len(columns))}
-	for i := range r.values {
-		r.places[i] = &r.values[i]
+// newRow returns a row with these columns, into which database/sql scans, in the memory of an old
+// one unless that is nil.
+func newRow(columns []string, old *Row) *Row {
+	r := old
+	if r == nil {
+		r = new(Row)
 	}
+	if cap(r.values) < len(columns) {
+		r.values, r.places = make([]any, len(columns)), make([]any, len(columns))
+		for i := range r.values {
+			r.places[i] = &r.values[i]
+		}
+	}
+	r.Columns, r.values, r.places, r.Err = columns, r.values[:len(columns)], r.places[:len(columns)], nil
 	return r
 }
 

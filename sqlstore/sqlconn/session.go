@@ -45,6 +45,8 @@ type Session struct {
 	// ready has the prepared statements by their text with ? for values. They end with the
 	// connection.
 	ready map[string]*sql.Stmt
+	// spare is the row of the last answer, for the next one; nil while an answer is read.
+	spare *Row
 
 	// Nowait says that the server knows NOWAIT: an error at once for a locked row.
 	Nowait bool

@@ -85,7 +85,9 @@ func (t *Tx) walk(rows *sql.Rows, w *watch, fn func(*Row)) (ended, err error) {
 	if err != nil {
 		return nil, err
 	}
-	one := newRow(columns)
+	one := newRow(columns, t.Session.spare)
+	t.Session.spare = nil // fn may read another answer
+	defer func() { t.Session.spare = one }()
 	n := 0
 	for ; rows.Next(); n++ {
 		if err := rows.Scan(one.places...); err != nil {
