@@ -62,7 +62,7 @@ func checkHostSecrets(text string) error {
 func LoadHostSecrets(files, dirs []string) ([]string, error) {
 	set, readErr := osloconfig.Read(osloconfig.Sources{Files: files, Dirs: dirs, LookupEnv: os.LookupEnv})
 	var b Berth
-	_, err := set.Load(table(
+	_, err := set.Load(Table(
 		[]Setting{NewSetting(groupBerth, "host_key_secret", osloconfig.Hidden(&b.HostKeySecret).Check(checkHostSecrets), "")},
 		osloconfig.Names{}))
 	return b.HostSecrets(), errors.Join(readErr, err)

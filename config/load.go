@@ -103,10 +103,10 @@ type loadable[S any] interface {
 func load[S loadable[S]](files, dirs []string, defaults func() S) (s S, warnings []string, err error) {
 	set, readErr := osloconfig.Read(osloconfig.Sources{Files: files, Dirs: dirs, LookupEnv: os.LookupEnv})
 	first := defaults()
-	_, _ = set.Load(table(first.Settings(), first.Ignores())) // reported the second time
+	_, _ = set.Load(Table(first.Settings(), first.Ignores())) // reported the second time
 	s = defaults()
 	s.follow(first)
-	options := table(s.Settings(), s.Ignores())
+	options := Table(s.Settings(), s.Ignores())
 	warnings, err = set.Load(options)
 	if err := errors.Join(readErr, err, s.check()); err != nil {
 		var none S
@@ -117,8 +117,8 @@ func load[S loadable[S]](files, dirs []string, defaults func() S) (s S, warnings
 	return s, append(warnings, s.resolve()...), nil
 }
 
-// table converts rows for the loader.
-func table(settings []Setting, ignored osloconfig.Names) osloconfig.Table {
+// Table returns options for the loader, with the names of those that are accepted without effect.
+func Table(settings []Setting, ignored osloconfig.Names) osloconfig.Table {
 	t := osloconfig.Table{Ignored: ignored}
 	for _, s := range settings {
 		t.Options = append(t.Options, s.Option)

@@ -26,7 +26,7 @@ func Load(src osloconfig.Sources, names settings.Names) (s *Settings, warnings [
 	set, readErr := osloconfig.Read(src)
 	s, ignored := prepare(set, names)
 	table := s.Table()
-	options := osloTable(table, ignored)
+	options := config.Table(table, ignored)
 	warnings, valueErr := set.Load(options)
 	s.written.specPlaces = places(set, table, osloconfig.Name{Group: groupPCI, Option: "device_spec"})
 	s.written.pagePlaces = places(set, table, osloconfig.Name{Group: groupDefault, Option: "reserved_huge_pages"})
@@ -50,7 +50,7 @@ func prepare(set *osloconfig.Set, names settings.Names) (*Settings, osloconfig.N
 	service, cfg := config.DefaultCompute(), config.DefaultCompute()
 	known := ignored(service)
 	for _, all := range [][]config.Setting{first.Table(), cfg.Settings()} {
-		_, _ = set.Load(osloTable(all, known)) // reported the second time
+		_, _ = set.Load(config.Table(all, known)) // reported the second time
 	}
 	service.Keystone.AuthSection, service.Placement.AuthSection = cfg.Keystone.AuthSection, cfg.Placement.AuthSection
 	service.Neutron.AuthSection, service.Glance.AuthSection = cfg.Neutron.AuthSection, cfg.Glance.AuthSection
@@ -59,14 +59,6 @@ func prepare(set *osloconfig.Set, names settings.Names) (*Settings, osloconfig.N
 	}
 	s.InstancesPath = filepath.Join(first.Default.StatePath, "instances")
 	return s, ignored(service)
-}
-
-func osloTable(all []config.Setting, ignored osloconfig.Names) osloconfig.Table {
-	t := osloconfig.Table{Ignored: ignored}
-	for _, s := range all {
-		t.Options = append(t.Options, s.Option)
-	}
-	return t
 }
 
 // places returns the locations of the values of an option.
@@ -117,7 +109,7 @@ func (s *Settings) understand() ([]*settings.Mistake, []string) {
 	s.understandPCI(&r)
 	s.mdevOf = r.mdevRules(s.mdevs)
 	s.cpuModel.understand(&r)
-	r.mistakes = append(r.mistakes, s.Service().Check(s.Default.Host)...)
+	r.mistakes = append(r.mistakes, s.Berth.Compute.Check(s.Default.Host)...)
 	return r.mistakes, r.warnings
 }
 

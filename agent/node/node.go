@@ -19,7 +19,6 @@ import (
 	"github.com/berthcloud/berth/agent/settings"
 	"github.com/berthcloud/berth/compute/inventory"
 	"github.com/berthcloud/berth/config"
-	"github.com/berthcloud/berth/osloconfig"
 )
 
 // The values of Settings.Driver.
@@ -78,16 +77,8 @@ type Default struct {
 
 // Berth is what the group [berth] says of the way to the compute service.
 type Berth struct {
-	ComputeURLs        []string // of the compute service, tried in order
-	ComputeToken       osloconfig.Secret
-	ComputeTokenFile   string
-	ComputeHostKey     osloconfig.Secret
-	ComputeHostKeyFile string
-	ComputeCertFile    string // with ComputeKeyFile: the host's own certificate
-	ComputeKeyFile     string
-	ComputeCAFile      string // authorities of the service's certificate; empty: the system's
-	ComputeTimeout     time.Duration
-	WatchInterval      time.Duration // between reads the files; 0: never
+	Compute       settings.Service
+	WatchInterval time.Duration // between reads the files; 0: never
 }
 
 // FakeDriver is how the driver Fake plays a host.
@@ -148,10 +139,7 @@ func newSettings(names settings.Names) *Settings {
 		Netns: NetnsDriver{
 			Prefix: "berth-", OVS: true, IntegrationBridge: "br-int", Connection: "tcp:127.0.0.1:6640", Timeout: 2 * time.Minute,
 		},
-		Berth: Berth{
-			ComputeURLs:    []string{"http://127.0.0.1:8774"},
-			ComputeTimeout: 10 * time.Second, WatchInterval: 5 * time.Second,
-		},
+		Berth: Berth{Compute: settings.NewService("compute", 8774), WatchInterval: 5 * time.Second},
 		names: names,
 		resources: resources{
 			reservedMemoryMB: 512,

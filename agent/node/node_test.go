@@ -60,8 +60,8 @@ func TestSettings(t *testing.T) {
 	if diff := cmp.Diff(node.FakeDriver{VCPUs: 4, BuildTime: time.Second, Failure: 0.25}, s.Fake); diff != "" {
 		t.Errorf("fake driver (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"http://a:8774", "http://b:8774"}, s.Berth.ComputeURLs); diff != "" ||
-		s.Berth.ComputeTokenFile != "/run/token" {
+	if diff := cmp.Diff([]string{"http://a:8774", "http://b:8774"}, s.Berth.Compute.URLs); diff != "" ||
+		s.Berth.Compute.TokenFile != "/run/token" {
 		t.Errorf("%+v:\n%s", s.Berth, diff)
 	}
 }

@@ -3,7 +3,6 @@ package node
 import (
 	"errors"
 	"math"
-	"net/netip"
 	"reflect"
 	"regexp"
 	"slices"
@@ -53,7 +52,7 @@ func (s *Settings) base() []config.Setting {
 		config.NewSetting(g, "host", osloconfig.String(&d.Host).Check(settings.CheckHost),
 			"Name of this host at the compute service; the machine's own when not set. Neutron's [DEFAULT] host must be the "+
 				"same. The hypervisor has the name of the machine."),
-		config.NewSetting(g, "my_ip", osloconfig.String(&d.MyIP).Check(checkIP),
+		config.NewSetting(g, "my_ip", osloconfig.String(&d.MyIP).Check(settings.CheckIP),
 			"Address of this host. Not set: that of the interface with the default route."),
 		config.NewSetting(g, "state_path", osloconfig.String(&d.StatePath).Check(checkPath),
 			"Directory for state. The file compute_id there has the host's UUID; it is written once."),
@@ -68,7 +67,7 @@ func (s *Settings) base() []config.Setting {
 func (s *Settings) timers() []config.Setting {
 	const g = groupDefault
 	return []config.Setting{
-		config.NewSetting(g, "report_interval", osloconfig.Seconds(&s.ReportInterval).Check(checkPositive),
+		config.NewSetting(g, "report_interval", osloconfig.Seconds(&s.ReportInterval).Check(settings.CheckPositive),
 			"Seconds between reports. Should be at most half of the compute service's service_down_time, which is 60."),
 		config.NewSetting(g, "update_resources_interval",
 			osloconfig.IntBetween(&s.written.resourceInterval, math.MinInt32, math.MaxInt32),
@@ -171,7 +170,7 @@ func (s *Settings) berth() []config.Setting {
 		config.NewSetting(g, "compute_driver", osloconfig.Choice(&s.Driver, Fake, Netns),
 			"Driver of servers: fake has them in memory, netns makes each a network namespace with the interfaces "+
 				"of its ports."),
-	}, s.Service().Settings(), []config.Setting{
+	}, s.Berth.Compute.Settings(), []config.Setting{
 		config.NewSetting(g, "watch_interval", osloconfig.Seconds(&s.Berth.WatchInterval),
 			"Seconds between checks of the files; changed files are reloaded, as on SIGHUP. 0: on SIGHUP only."),
 		config.NewSetting(g, "fake_vcpus", osloconfig.IntBetween(&f.VCPUs, 0, maxCPU+1),
@@ -201,23 +200,6 @@ func (s *Settings) berth() []config.Setting {
 	})
 }
 
-// Service is the connection to the compute service.
-func (s *Settings) Service() settings.Service {
-	b := &s.Berth
-	return settings.Service{
-		Name: "compute", Example: "https://controller:8774", URLs: &b.ComputeURLs, Token: &b.ComputeToken,
-		TokenFile: &b.ComputeTokenFile, HostKey: &b.ComputeHostKey, HostKeyFile: &b.ComputeHostKeyFile,
-		CertFile: &b.ComputeCertFile, KeyFile: &b.ComputeKeyFile, CAFile: &b.ComputeCAFile, Timeout: &b.ComputeTimeout,
-	}
-}
-
-func checkIP(text string) error {
-	if _, err := netip.ParseAddr(text); text != "" && err != nil {
-		return errors.New("want an IPv4 or IPv6 address")
-	}
-	return nil
-}
-
 func checkPath(text string) error {
 	if !strings.HasPrefix(text, "/") {
 		return errors.New("want a path that begins with /")
@@ -244,13 +226,6 @@ func checkPrefix(text string) error {
 func checkNamespace(text string) error {
 	if strings.ContainsFunc(text, unicode.IsSpace) || !strings.HasPrefix(text, "/") && strings.Contains(text, "/") {
 		return errors.New("want the name of a network namespace, or a path that begins with /")
-	}
-	return nil
-}
-
-func checkPositive(text string) error {
-	if strings.Trim(text, "0.") == "" && text != "" {
-		return errors.New("want more than 0 seconds")
 	}
 	return nil
 }

@@ -117,14 +117,14 @@ func (c *checker) service(s *Settings) {
 		c.say(Warning, s, "[agent] report_interval",
 			"is more than half of agent_down_time, 75 s by default: one lost heartbeat and the agent counts as dead")
 	}
-	for _, url := range s.Berth.NetworkURLs {
+	for _, url := range s.Berth.Network.URLs {
 		if !strings.HasPrefix(url, "http://") || loopback.MatchString(url) {
 			continue
 		}
-		if s.Berth.NetworkToken != "" || s.Berth.NetworkTokenFile != "" {
+		if s.Berth.Network.Token != "" || s.Berth.Network.TokenFile != "" {
 			c.say(Warning, s, "[berth] network_urls", "the token goes to %s unencrypted; use https", url)
 		}
-		if s.Berth.NetworkHostKey != "" || s.Berth.NetworkHostKeyFile != "" {
+		if s.Berth.Network.HostKey != "" || s.Berth.Network.HostKeyFile != "" {
 			c.say(Warning, s, "[berth] network_urls", "the host key goes to %s unencrypted; use https", url)
 		}
 	}

@@ -25,7 +25,7 @@ func Load(kind Kind, src osloconfig.Sources, names Names) (s *Settings, warnings
 	fingerprint := FingerprintOf(src) // before reading: a later change makes another one
 	set, readErr := osloconfig.Read(src)
 	s = newSettings(kind, names)
-	options := osloTable(kind, s.Table())
+	options := config.Table(s.Table(), ignored(kind))
 	warnings, valueErr := set.Load(options)
 	mistakes, more := s.convert(names, otherDevices(kind, set, names))
 	warnings = append(warnings, more...)
@@ -47,7 +47,7 @@ func otherDevices(kind Kind, set *osloconfig.Set, names Names) []string {
 		return nil
 	}
 	s := newSettings(other, names)
-	_, _ = set.Load(osloTable(other, s.Table())) // what is wrong is the other one's to say
+	_, _ = set.Load(config.Table(s.Table(), ignored(other))) // what is wrong is the other one's to say
 	var p parser
 	r := p.convert(s.resourceOptions())
 	return r.Devices()
@@ -76,7 +76,7 @@ func (s *Settings) convert(names Names, others []string) (mistakes []*Mistake, w
 			o.mappings.name.Option))
 	}
 	s.Agent.TunnelTypes = pieces(strings.Join(s.Agent.TunnelTypes, ","), ",")
-	p.mistakes = append(p.mistakes, s.Berth.Service().Check(s.Default.Host)...)
+	p.mistakes = append(p.mistakes, s.Berth.Network.Check(s.Default.Host)...)
 	return p.mistakes, warnings
 }
 
@@ -107,14 +107,6 @@ func (s *Settings) exclude(p *parser, mappings option) {
 	o := of(groupSRIOV, "exclude_devices", s.written.excluded)
 	s.Excluded = p.exclusions(o)
 	p.requireMapped(o, mappings, &s.Resources, slices.Sorted(maps.Keys(s.Excluded)))
-}
-
-func osloTable(kind Kind, settings []config.Setting) osloconfig.Table {
-	t := osloconfig.Table{Ignored: ignored(kind)}
-	for _, s := range settings {
-		t.Options = append(t.Options, s.Option)
-	}
-	return t
 }
 
 // Stat returns when files were changed. One that was deleted has no time.

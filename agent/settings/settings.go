@@ -17,7 +17,6 @@ import (
 
 	"github.com/berthcloud/berth/config"
 	"github.com/berthcloud/berth/guarantee"
-	"github.com/berthcloud/berth/osloconfig"
 )
 
 // A Kind says which of Neutron's agents the settings are for.
@@ -97,17 +96,9 @@ type Switch struct {
 
 // Berth is the group [berth], which upstream does not have.
 type Berth struct {
-	NetworkURLs        []string // of the network service, tried in order
-	NetworkToken       osloconfig.Secret
-	NetworkTokenFile   string
-	NetworkHostKey     osloconfig.Secret
-	NetworkHostKeyFile string
-	NetworkCertFile    string // with NetworkKeyFile: the agent's own certificate
-	NetworkKeyFile     string
-	NetworkCAFile      string // authorities of the service's certificate; empty: the system's
-	NetworkTimeout     time.Duration
-	Enforce            bool          // enforce the rates of ports
-	WatchInterval      time.Duration // between reads the files; 0: never
+	Network       Service
+	Enforce       bool          // enforce the rates of ports
+	WatchInterval time.Duration // between reads the files; 0: never
 }
 
 // The values of Switch.DatapathType.
@@ -119,15 +110,10 @@ const (
 // newSettings returns the settings of empty files.
 func newSettings(kind Kind, names Names) *Settings {
 	s := &Settings{
-		Kind:    kind,
-		Default: Default{Host: names.Host, StatePath: "/var/lib/neutron"},
-		Agent:   Agent{ReportInterval: 30 * time.Second, PollingInterval: 2 * time.Second},
-		Berth: Berth{
-			NetworkURLs:    []string{"http://127.0.0.1:9696"},
-			NetworkTimeout: 10 * time.Second,
-			Enforce:        true,
-			WatchInterval:  5 * time.Second,
-		},
+		Kind:      kind,
+		Default:   Default{Host: names.Host, StatePath: "/var/lib/neutron"},
+		Agent:     Agent{ReportInterval: 30 * time.Second, PollingInterval: 2 * time.Second},
+		Berth:     Berth{Network: NewService("network", 9696), Enforce: true, WatchInterval: 5 * time.Second},
 		tunnelled: guarantee.DefaultTunnelDevice,
 		written:   written{inventory: defaultInventory(), packetInventory: defaultInventory()},
 	}

@@ -74,7 +74,7 @@ func (s *Settings) bridges() []config.Setting {
 		config.NewSetting(g, "integration_bridge", osloconfig.String(&o.IntegrationBridge),
 			"Open vSwitch bridge that the servers are plugged into.").Formerly("ovs_integration_bridge"),
 		config.NewSetting(g, "tunnel_bridge", osloconfig.String(&o.TunnelBridge), "Open vSwitch bridge with the tunnels."),
-		config.NewSetting(g, "local_ip", osloconfig.String(&o.LocalIP).Check(checkOptionalIP),
+		config.NewSetting(g, "local_ip", osloconfig.String(&o.LocalIP).Check(CheckIP),
 			"Address of this end of the tunnels, as heartbeats name it."),
 		config.NewSetting(g, "datapath_type", osloconfig.Choice(&o.DatapathType, datapathSystem, datapathNetdev),
 			"Datapath of the bridges: the kernel's, or DPDK's in user space."),
@@ -156,7 +156,7 @@ func (s *Settings) ml2() []config.Setting {
 func (s *Settings) network() []config.Setting {
 	b := &s.Berth
 	const g = groupBerth
-	return slices.Concat(b.Service().Settings(), []config.Setting{
+	return slices.Concat(b.Network.Settings(), []config.Setting{
 		config.NewSetting(g, "enforce", osloconfig.Bool(&b.Enforce),
 			"Enforce the rates of ports. Without it, guarantees are in placement only, and ports are not reported "+
 				"as plugged in."),
@@ -166,15 +166,6 @@ func (s *Settings) network() []config.Setting {
 			"device:TRAIT pairs, separated by commas: traits that the provider of a device has besides those of its physical "+
 				"network and of the agent, such as ens5:CUSTOM_BEST_EFFORT."),
 	})
-}
-
-// Service is the agent's connection to the network service.
-func (b *Berth) Service() Service {
-	return Service{
-		Name: "network", Example: "https://controller:9696", URLs: &b.NetworkURLs, Token: &b.NetworkToken,
-		TokenFile: &b.NetworkTokenFile, HostKey: &b.NetworkHostKey, HostKeyFile: &b.NetworkHostKeyFile,
-		CertFile: &b.NetworkCertFile, KeyFile: &b.NetworkKeyFile, CAFile: &b.NetworkCAFile, Timeout: &b.NetworkTimeout,
-	}
 }
 
 // CheckHost refuses what cannot be the name of a host.
@@ -200,7 +191,8 @@ func checkZone(text string) error {
 	return nil
 }
 
-func checkOptionalIP(text string) error {
+// CheckIP refuses what is neither empty nor an address.
+func CheckIP(text string) error {
 	if _, err := netip.ParseAddr(text); text != "" && err != nil {
 		return errors.New("want an IPv4 or IPv6 address")
 	}

@@ -122,7 +122,7 @@ func (h *computeHost) run(ctx context.Context, reload <-chan struct{}) {
 // host returns an agent with the current settings and a client for each address of the compute
 // service; end closes the clients. Its driver is the one of the start, since it owns the servers.
 func (h *computeHost) host() (agent *host.Host, end func(), err error) {
-	options, err := serviceOptions(h.set.Service(), h.log)
+	options, err := serviceOptions(&h.set.Berth.Compute, h.log)
 	if err != nil {
 		return nil, func() {}, err
 	}

@@ -142,7 +142,7 @@ func (src Source) reporter(
 
 // networkServices are the network services that the settings name, in their order.
 func networkServices(b *agentsettings.Berth, log *slog.Logger) ([]agent.Service, error) {
-	options, err := serviceOptions(b.Service(), log)
+	options, err := serviceOptions(&b.Network, log)
 	var all []agent.Service
 	for _, o := range options {
 		all = append(all, berthclient.NewNetwork(o))
