@@ -261,11 +261,54 @@ func testReshapes(t *testing.T, handler http.Handler, faults bool) {
 			if !faults {
 				return
 			}
+			for _, allocated := range []bool{true, false} {
+				unallocated := tc
+				if !allocated {
+					unallocated.first = nil
+				}
+				x := newReshaped(t, handler, unallocated)
+				x.watch()
+				x.end()
+			}
 			for _, fault := range []string{"unsent", "unanswered", "claim"} {
 				for nth := 1; x.fail(handler, fault, nth); nth++ {
 				}
 			}
 		})
+	}
+}
+
+// watch has the host start, and looks before each request at how much is offered: never more than
+// it has, also when nothing is allocated.
+func (x *reshaped) watch() {
+	x.Helper()
+	offered := func() (n int64) {
+		tree, err := x.c.Tree(x.Context(), nodeID, nil)
+		clienttest.Must(x, "Tree", err)
+		for _, p := range tree.Providers {
+			n += p.Inventories[x.tc.class].Total
+			if x.tc.class == inventory.PCPU {
+				n += p.Inventories[inventory.VCPU].Total
+			}
+		}
+		return n
+	}
+	most, looks := offered(), false
+	x.p.Intercept(func(_ http.ResponseWriter, _ *http.Request) bool {
+		if looks {
+			return false
+		}
+		looks = true
+		if n := offered(); n > most {
+			x.Errorf("%d of %s are offered, the host has %d", n, x.tc.class, most)
+		}
+		looks = false
+		return false
+	})
+	clienttest.Must(x, "Sync", x.sync())
+	x.p.Intercept(nil)
+	if n := offered(); n != most {
+		x.Errorf("%d of %s are offered at last, want %d", n, x.tc.class, most)
 	}
 }
 

@@ -84,7 +84,33 @@ func (h *Host) Plan(actual providertree.Tree) (Plan, error) {
 		want = append(want, reserved(cur))
 	}
 	p.Plan = providertree.Compare(actual, want, remove)
+	p.Atomic = shifts(actual, p.Plan)
 	return p, p.Move(actual, moves)
+}
+
+// shifts reports whether a provider gets a class that another one loses.
+func shifts(actual providertree.Tree, p providertree.Plan) bool {
+	lost, gained := map[string]bool{}, map[string]bool{}
+	for _, cur := range p.Remove {
+		for class := range cur.Inventories {
+			lost[class] = true
+		}
+	}
+	for _, want := range p.Inventories {
+		cur, _ := actual.Find(want.ID)
+		for _, class := range providertree.RemovedClasses(cur, want) {
+			lost[class] = true
+		}
+		for _, class := range providertree.RemovedClasses(want, cur) {
+			gained[class] = true
+		}
+	}
+	for class := range lost {
+		if gained[class] {
+			return true
+		}
+	}
+	return false
 }
 
 func (p *Plan) warn(format string, args ...any) {

@@ -129,7 +129,7 @@ func Apply(ctx context.Context, p Placement, plan Plan) (result Result) {
 	}
 
 	// 3. Allocations move together with the inventories that they are of.
-	if len(plan.Moves) > 0 {
+	if plan.reshapes() {
 		providers := plan.reshaped()
 		for i, want := range providers {
 			if generation, ok := generations[want.ID]; ok {

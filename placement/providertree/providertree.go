@@ -105,6 +105,9 @@ type Plan struct {
 	Moves []Move
 	// Moved are the allocations that the consumers of Moves have with them, each whole.
 	Moved map[string]allocations.Consumer
+	// Atomic has the inventories changed in one request, as moves are, also when nothing moves: where
+	// one provider is to have what another one loses, both would offer it for a moment otherwise.
+	Atomic bool
 	// NeedsAllocations says that the tree cannot be planned without its allocations, which were not
 	// read. The rest of the plan is not valid then.
 	NeedsAllocations bool
@@ -149,20 +152,23 @@ func (p *Plan) Move(actual Tree, moves []Move) error {
 	return nil
 }
 
-// reshaped returns the providers of moves whose inventories change, with the desired ones: none for
-// those that are removed.
+// reshapes reports whether a part of the plan is made in one request.
+func (p *Plan) reshapes() bool { return len(p.Moves) > 0 || p.Atomic }
+
+// reshaped returns the providers whose inventories that request changes: those of the moves, all
+// when the plan is Atomic; with the desired inventories, none for those that are removed.
 func (p *Plan) reshaped() (all []Provider) {
 	concerned := map[placement.UUID]bool{}
 	for _, m := range p.Moves {
 		concerned[m.From], concerned[m.To] = true, true
 	}
 	for _, want := range p.Inventories {
-		if concerned[want.ID] {
+		if concerned[want.ID] || p.Atomic {
 			all = append(all, want)
 		}
 	}
 	for _, cur := range p.Remove {
-		if concerned[cur.ID] {
+		if concerned[cur.ID] || p.Atomic && len(cur.Inventories) > 0 {
 			cur.Inventories = map[string]placement.Inventory{}
 			all = append(all, cur)
 		}

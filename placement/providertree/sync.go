@@ -85,7 +85,8 @@ type Spec struct {
 	// allocations that were not read, when others have changed the tree meanwhile, and after moves; so
 	// it must not keep anything from an earlier call. After an error nothing is changed.
 	Plan func(Tree) (Plan, error)
-	// Reshape allows the plan to have moves. Without it they are the error ErrMoves.
+	// Reshape allows the plan to have moves, and to be Atomic. Without it moves are the error
+	// ErrMoves.
 	Reshape bool
 }
 
@@ -110,7 +111,7 @@ func Sync(ctx context.Context, p Placement, s Spec) (result Result, err error) {
 		if failure == nil {
 			moves = append(moves, plan.Moves...)
 		}
-		if failure == nil && len(plan.Moves) == 0 || failure != nil && !IsConflict(failure) {
+		if failure == nil && !plan.reshapes() || failure != nil && !IsConflict(failure) {
 			break
 		}
 	}
@@ -143,6 +144,7 @@ func (s *Spec) plan(ctx context.Context, p Placement) (Plan, error) {
 		case len(plan.Moves) > 0 && !s.Reshape:
 			return Plan{}, ErrMoves
 		default:
+			plan.Atomic = plan.Atomic && s.Reshape
 			return plan, nil
 		}
 	}
@@ -159,6 +161,17 @@ func readUsages(ctx context.Context, p Placement, tree Tree, unread []placement.
 		}
 	}
 	return nil
+}
+
+// Read returns the tree of a root with its allocations, ErrNoProvider when there is none.
+func Read(ctx context.Context, p Placement, root placement.UUID) (tree Tree, err error) {
+	if tree, err = p.Tree(ctx, root, nil); err == nil && len(tree.Providers) == 0 {
+		err = allocations.ErrNoProvider
+	}
+	if err == nil {
+		err = readAllocations(ctx, p, &tree)
+	}
+	return tree, err
 }
 
 // readAllocations reads the allocations of all consumers of a tree, and so what is in use.
