@@ -224,7 +224,18 @@ func (p *Client) Reshape(
 		return client.Known(r, allocations.ErrInUse)
 	}
 	if client.Refused(err, http.StatusForbidden) != nil {
-		return fmt.Errorf("%w (the policy rule placement:reshaper:reshape is for the role service only)", err)
+		return &notReshaper{err}
 	}
 	return notSet(err)
 }
+
+// A notReshaper is the refusal of a user who may not move allocations.
+type notReshaper struct{ refusal error }
+
+func (e *notReshaper) Error() string {
+	return "placement answered 403 to POST /reshaper: the user needs the role that the policy rule " +
+		"placement:reshaper:reshape wants, service by default; an administrator may not"
+}
+
+// Unwrap returns placement's answer.
+func (e *notReshaper) Unwrap() error { return e.refusal }

@@ -26,6 +26,7 @@ var flagValues = map[string]cobra.CompletionFunc{
 	"output":             cli.Files(),
 	"from-file":          cli.Files(),
 	"from-plan":          cli.Files(),
+	"moves":              cli.Files(),
 	"plan":               cli.Files(),
 	"nova-config":        cli.Files("conf", "ini"),
 	"bundle":             cli.Files("tar.gz", "tgz"),

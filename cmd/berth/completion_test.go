@@ -54,7 +54,7 @@ func TestCompletion(t *testing.T) {
 		"capacity ":   {[]string{"drain", "headroom"}, noFiles},
 		"help ": {[]string{
 			"agent", "audit", "capacity", "completion", "compute", "db", "doctor", "explain", "exporter", "heal", "help",
-			"network", "placement", "records", "up", "upgrade-check", "version", "watch",
+			"network", "placement", "records", "reshape", "up", "upgrade-check", "version", "watch",
 		}, noFiles},
 		"completion ":                         {[]string{"bash", "fish", "powershell", "zsh"}, noFiles},
 		"man ":                                {nil, directories},

@@ -106,6 +106,10 @@ var shown = []struct{ page, first, why string }{
 		"docs/operations/watch.md", "note: querying",
 		"what is printed while a service is restarted; TestEventsSayWhatIsLost of httpapi/placementapi holds to it",
 	},
+	{
+		"docs/operations/reshape.md", "$ ",
+		"what is typed with what is printed, for ids of one cloud; conformance/operators types it",
+	},
 	{"docs/decisions/0004-view-and-update.md", "View(ctx", "Go"},
 	{"docs/decisions/0017-network-slice.md", "daemon    ─►", "a drawing"},
 	{"docs/decisions/0021-compute-slice.md", "daemon    ─►", "a drawing"},

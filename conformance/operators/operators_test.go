@@ -53,6 +53,7 @@ func (s *stack) all(t *testing.T) {
 				t.Run("Readers", s.readers)
 				t.Run("Exported", s.exported)
 				t.Run("Followed", s.followed)
+				t.Run("Reshaped", s.reshaped)
 			}
 		},
 		func(t *testing.T) { t.Run("Faults", s.plant) },

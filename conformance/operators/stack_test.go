@@ -40,7 +40,7 @@ type stack struct {
 	hosts  []string
 	roots  []string // the UUIDs of their providers
 	env    []string // how the administrator logs in
-	// people are how others log in, in Debian's cloud, by persona: project-reader, and
+	// people are how others log in, in Debian's cloud, by persona: project-reader, nova, and
 	// project-observer, who may read what placement has.
 	people map[string][]string
 
@@ -113,7 +113,7 @@ func startDebian(t *testing.T) *stack {
 
 	s.env = login(k, "project-admin")
 	s.people = map[string][]string{}
-	for _, persona := range []string{"project-reader", "project-observer"} {
+	for _, persona := range []string{"project-reader", "project-observer", "nova"} {
 		s.people[persona] = login(k, persona)
 	}
 	token := k.Token(keystonetest.Find("project-admin"))
