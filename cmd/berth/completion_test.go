@@ -49,7 +49,7 @@ func TestCompletion(t *testing.T) {
 		"db s":        {[]string{"sync"}, noFiles},
 		"db version ": {nil, noFiles},
 		"placement ":  {[]string{"check-auth", "serve"}, noFiles},
-		"records ":    {[]string{"diff", "export", "import", "top", "tree"}, noFiles},
+		"records ":    {[]string{"diff", "export", "import", "top", "traits", "tree"}, noFiles},
 		"heal ":       {nil, noFiles},
 		"capacity ":   {[]string{"drain", "headroom"}, noFiles},
 		"help ": {[]string{

@@ -155,6 +155,12 @@ func TestResultsAsJSON(t *testing.T) {
 				"conflicts": {"name", "reason", "uuid", "what"}, "requests": {"body", "method", "microversion", "path", "service"},
 			},
 		},
+		"berth records traits": {
+			[]string{"--aggregate", traitsAggregate, "--add", "HW_CPU_X86_SGX"},
+			cli.ExitFindings,
+			[]string{"aggregate", "applied", "creates", "providers"},
+			map[string][]string{"providers": {"add", "generation", "name", "remove", "result", "uuid"}},
+		},
 		"berth audit": {
 			[]string{"--from-file", recordsFile(t, leaking())},
 			cli.ExitFindings,
@@ -218,7 +224,10 @@ func TestResultsAsJSON(t *testing.T) {
 	}
 	cloud := servedPlacement(t, nil, otherTraits...)
 	underway := servedUnderway(t, underwayLists())
-	clouds := map[string]map[string]string{"berth compute operations": underway, "berth network changes": underway}
+	clouds := map[string]map[string]string{
+		"berth compute operations": underway, "berth network changes": underway,
+		"berth records traits": servedPlacement(t, nil, traitsMembers()...),
+	}
 	for _, c := range leaves(t) {
 		path := c.CommandPath()
 		if _, ok := printNothingForPrograms[path]; ok {

@@ -151,6 +151,11 @@ var (
 		{"LeftWithAnImage", "capacity headroom --query resources=VCPU:1 --image debian --from-file MALFORMED", cli.ExitUsage},
 		{"TopRecords", "records top --from-file MALFORMED", cli.ExitFailure},
 		{"DiffOfNothing", "records diff", cli.ExitUsage},
+		{"TraitsOfNothing", "records traits --aggregate a", cli.ExitUsage},
+		{"TraitsNowhere", "records traits --add CUSTOM_A", cli.ExitUsage},
+		{"TraitsName", "records traits --aggregate a --add custom_a", cli.ExitUsage},
+		{"TraitsBoth", "records traits --aggregate a --add CUSTOM_A --remove CUSTOM_A", cli.ExitUsage},
+		{"TraitsColumn", "records traits --aggregate a --add CUSTOM_A -c price", cli.ExitUsage},
 
 		{"MigrateCount", "db online-data-migrations --max-count x", cli.ExitUsage},
 		{"MigrateCountNova", "db online-data-migrations --nova-exit-codes --max-count x", cli.NovaBadInput},

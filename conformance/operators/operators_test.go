@@ -46,6 +46,7 @@ func (s *stack) all(t *testing.T) {
 	groups := []func(t *testing.T){
 		func(t *testing.T) {
 			t.Run("Records", s.records)
+			t.Run("Traits", s.aggregateTraits)
 			t.Run("Boots", s.boots)
 			t.Run("Emptied", s.emptied)
 			t.Run("Examined", s.examined)
