@@ -140,6 +140,9 @@ type NodeRow struct {
 	// Devices are the PCI devices that its servers can have as ports, a JSON list of Device; nil
 	// when the host does not report any: then it has no servers with such ports.
 	Devices json.RawMessage `json:"devices,omitempty"`
+	// Additions are what files of the host have added to its tree in placement: inventory.Additions in
+	// JSON, nil for nothing.
+	Additions json.RawMessage `json:"-"`
 	// Failed is how many builds failed since one succeeded.
 	Failed    int       `json:"-"`
 	CreatedAt time.Time `json:"-"`

@@ -70,7 +70,8 @@ func fullFixture() *fixture {
 		node: compute.NodeRow{
 			ID: ID("node"), Number: 9, Host: "cn1", Name: "cn1.example.org", Type: "fake", Version: 1000, Address: "192.0.2.7",
 			VCPUs: 8, MemoryMB: 8192, DiskGB: 100, CPU: []byte(`{"arch":"x86_64"}`),
-			Devices: []byte(`[{"slot":"0000:81:00.1","vendor":"8086:154c"}]`), Failed: 2, CreatedAt: Now, UpdatedAt: later,
+			Devices:   []byte(`[{"slot":"0000:81:00.1","vendor":"8086:154c"}]`),
+			Additions: []byte(`{"7":{"traits":["CUSTOM_GOLD"]}}`), Failed: 2, CreatedAt: Now, UpdatedAt: later,
 		},
 		quota:   compute.QuotaRow{Project: "red", User: "bob", Resource: "cores", Limit: -1},
 		counter: compute.CounterRow{Name: "keypairs", Last: 1 << 40},

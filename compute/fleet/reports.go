@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"reflect"
 	"slices"
@@ -73,8 +74,8 @@ func reportNode(tx *compute.Tx, r compute.Report) error {
 		return err
 	}
 	said := r.Node
-	said.Host, said.Number, said.Failed, said.CreatedAt, said.UpdatedAt = r.Host, row.Number, row.Failed,
-		row.CreatedAt, tx.At
+	said.Host, said.Number, said.Failed, said.Additions, said.CreatedAt, said.UpdatedAt = r.Host, row.Number, row.Failed,
+		row.Additions, row.CreatedAt, tx.At
 	if !isNew && row.Host != r.Host {
 		return taken(said)
 	}
@@ -181,9 +182,19 @@ func (s *Service) SyncTree(
 		return last.warnings, nil
 	}
 	var synced inventory.Synced
+	node := compute.ID(has.ID.String())
 	for range syncTries {
+		var added inventory.Additions
+		if added, err = s.additions(ctx, node); err != nil {
+			return nil, err
+		}
 		synced, err = has.Sync(ctx, s.trees.placement, inventory.SyncOptions{
-			Starting: starting,
+			Starting: starting, Added: added,
+			Remember: func(
+				ctx context.Context, change func(inventory.Additions) inventory.Additions,
+			) (inventory.Additions, error) {
+				return s.changeAdditions(ctx, node, change)
+			},
 			Consumers: func(ctx context.Context, ids []string) (map[string]inventory.Consumer, error) {
 				return s.consumers(ctx, host, ids)
 			},
@@ -225,6 +236,47 @@ func (s *Service) SyncTree(
 		err = errors.Join(err, s.setStartError(ctx, host, refused))
 	}
 	return synced.Warnings, err
+}
+
+// additions returns what files are stored to have added to the tree of a compute node.
+func (s *Service) additions(ctx context.Context, node compute.ID) (added inventory.Additions, err error) {
+	err = s.db.View(ctx, func(r compute.Reader) error {
+		_, added, err = readAdditions(r, node)
+		return err
+	})
+	return added, err
+}
+
+func readAdditions(r compute.Reader, node compute.ID) (row compute.NodeRow, added inventory.Additions, err error) {
+	row, err = compute.One[compute.NodeRow](r, compute.Where(compute.ByID, node))
+	if err == nil && row.Additions != nil {
+		err = json.Unmarshal(row.Additions, &added)
+	}
+	return row, added, err
+}
+
+// changeAdditions changes what files are stored to have added to the tree of a compute node, and
+// returns it.
+func (s *Service) changeAdditions(
+	ctx context.Context, node compute.ID, change func(inventory.Additions) inventory.Additions,
+) (added inventory.Additions, err error) {
+	err = s.db.Update(ctx, func(tx *compute.Tx) error {
+		row, stored, err := readAdditions(tx, node)
+		if err != nil {
+			return err
+		}
+		if added = change(stored); added.Equal(stored) {
+			return nil
+		}
+		row.Additions = nil
+		if len(added) > 0 {
+			if row.Additions, err = json.Marshal(added); err != nil {
+				return err
+			}
+		}
+		return tx.Replace(&row)
+	})
+	return added, err
 }
 
 // setStartError stores why a host that starts cannot serve, "" when it can.

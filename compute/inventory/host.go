@@ -65,6 +65,8 @@ type Host struct {
 
 	Devices    []Device     `json:"devices,omitempty"`
 	Additional []Additional `json:"additional,omitempty"`
+	// Added is what earlier syncs have added by the files of then.
+	Added Additions `json:"-"`
 
 	// Units are the units of devices that the host's servers have, by server. Nil: the host does not
 	// know.

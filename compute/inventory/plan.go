@@ -16,11 +16,15 @@ import (
 type Plan struct {
 	providertree.Plan
 	Warnings []string // for the operator
+	// Added is what files have added to the tree when the plan was carried out. It has to be stored
+	// before that, together with Host.Added, and can replace it after that.
+	Added Additions
 }
 
 // Plan computes the changes that a tree needs. What is allocated of a class or device that leaves
 // is moved to where the host has it now (see moves), once the tree has its allocations. The
-// provider of a device that vanished stays, reserved, until its units are released. An error is a
+// provider of a device that vanished stays, reserved, until its units are released. What is in
+// Added and not in the files any more is removed, of any provider of the tree. An error is a
 // mistake of the operator's, a host that has changed its name, or an allocation of which nobody
 // knows where it moves. Then nothing must be changed.
 func (h *Host) Plan(actual providertree.Tree) (Plan, error) {
@@ -45,7 +49,7 @@ func (h *Host) Plan(actual providertree.Tree) (Plan, error) {
 		case h.madeFor(cur):
 			removed = append(removed, cur)
 		default:
-			want = append(want, cur.Clone()) // foreign: only an Additional changes it
+			want = append(want, h.Added.strip(cur)) // foreign: only an Additional changes it
 		}
 	}
 	if err := h.add(want, own, &p); err != nil {
@@ -63,8 +67,8 @@ func (h *Host) Plan(actual providertree.Tree) (Plan, error) {
 		moved[providerClass{m.From, m.FromClass}] += m.Amount
 	}
 	for i := range want {
-		if cur, exists := actual.Find(want[i].ID); exists && own[cur.ID] {
-			keepUsed(&want[i], cur, moved, &p)
+		if cur, exists := actual.Find(want[i].ID); exists {
+			h.keepUsed(&want[i], cur, own[cur.ID], moved, &p)
 		}
 	}
 	// Providers that stay reserved come last: they shrink before other devices offer their units.
@@ -82,6 +86,7 @@ func (h *Host) Plan(actual providertree.Tree) (Plan, error) {
 			continue
 		}
 		want = append(want, reserved(cur))
+		p.Added = p.Added.with(cur.ID, h.Added[cur.ID].Classes, h.Added[cur.ID].Traits)
 	}
 	p.Plan = providertree.Compare(actual, want, remove)
 	p.Atomic = shifts(actual, p.Plan)
@@ -121,6 +126,7 @@ func (p *Plan) warn(format string, args ...any) {
 func (h *Host) desired(actual providertree.Tree) []providertree.Provider {
 	id := placement.UUID(h.ID.String())
 	root, _ := actual.Find(id)
+	root = h.Added.strip(root)
 	all := []providertree.Provider{
 		{ID: id, Name: h.Name, Inventories: h.inventories(root, actual.SharedDisk), Traits: h.traits(root)},
 	}
@@ -189,8 +195,11 @@ func reserved(p providertree.Provider) providertree.Provider {
 }
 
 // keepUsed keeps the classes of a provider that would leave it while something of them remains
-// allocated, which placement refuses. Nothing more can be allocated of them.
-func keepUsed(p *providertree.Provider, cur providertree.Provider, moved map[providerClass]int64, plan *Plan) {
+// allocated, which placement refuses. Nothing more can be allocated of them. Own says that the
+// provider is the host's.
+func (h *Host) keepUsed(
+	p *providertree.Provider, cur providertree.Provider, own bool, moved map[providerClass]int64, plan *Plan,
+) {
 	for _, class := range providertree.RemovedClasses(cur, *p) {
 		if cur.Used[class] <= moved[providerClass{cur.ID, class}] {
 			continue
@@ -203,7 +212,10 @@ func keepUsed(p *providertree.Provider, cur providertree.Provider, moved map[pro
 			p.Inventories = map[string]placement.Inventory{}
 		}
 		p.Inventories[class] = i
-		if p.Parent != "" {
+		if slices.Contains(h.Added[p.ID].Classes, class) {
+			plan.Added = plan.Added.with(p.ID, []string{class}, nil)
+		}
+		if own && p.Parent != "" {
 			p.Traits = providertree.SortedSet(append(p.Traits, TraitRemoved))
 		}
 	}
@@ -237,7 +249,7 @@ func (h *Host) inventories(root providertree.Provider, sharedDisk bool) map[stri
 	return all
 }
 
-// traits are the root's: its own, and those that others gave it.
+// traits are the root's: its own, and those that it has from others.
 func (h *Host) traits(root providertree.Provider) []string {
 	all := slices.DeleteFunc(slices.Clone(root.Traits), func(name string) bool {
 		return strings.HasPrefix(name, "COMPUTE_") || h.KnowsCPU && strings.HasPrefix(name, "HW_CPU_")
@@ -274,6 +286,7 @@ func (h *Host) add(want []providertree.Provider, own map[placement.UUID]bool, p 
 			if err := a.addTo(to, own[to.ID]); err != nil {
 				return err
 			}
+			p.Added = p.Added.with(to.ID, slices.Collect(maps.Keys(a.Inventories)), a.Traits)
 		}
 	}
 	return nil

@@ -26,6 +26,7 @@ const hostID = "3b36d91e-bf60-460f-b1f8-3322dee5cdfd"
 //	disabled
 //	device 0000:81:00.0 VGPU 4 [TRAIT …]
 //	file a.yaml ID|NAME CLASS=7 TRAIT …         what an operator adds
+//	added NAME CLASS= TRAIT …                   what files have added at earlier syncs
 //
 // and these what placement has, where "has" alone is the host's provider:
 //
@@ -54,6 +55,7 @@ func TestScenarios(t *testing.T) {
 				return []string{"needs allocations"}
 			}
 			next := after(cur, plan)
+			h.Added = plan.Added
 			again, err := h.Plan(next)
 			if len(plan.Moves) > 0 && err == nil {
 				again, err = h.Plan(after(next, again))
@@ -93,6 +95,8 @@ func read(t *testing.T, question []string) (h inventory.Host, cur providertree.T
 			})
 		case words[0] == "file":
 			h.Additional = append(h.Additional, additional(t, words[1:]))
+		case words[0] == "added":
+			added(t, &h, cur, words[1:])
 		case words[0] == "flavor":
 			total, dedicated, _ := strings.Cut(words[2], "/")
 			if h.Consumers == nil {
@@ -121,6 +125,24 @@ func read(t *testing.T, question []string) (h inventory.Host, cur providertree.T
 		}
 	}
 	return h, cur
+}
+
+// added stores that files have added something to the provider with this name.
+func added(t *testing.T, h *inventory.Host, cur providertree.Tree, words []string) {
+	t.Helper()
+	i := slices.IndexFunc(cur.Providers, func(p providertree.Provider) bool { return p.Name == words[0] })
+	if i < 0 {
+		t.Fatalf("%q is no provider", words[0])
+	}
+	var a inventory.Addition
+	for _, word := range words[1:] {
+		if class, ok := strings.CutSuffix(word, "="); ok {
+			a.Classes = append(a.Classes, class)
+		} else {
+			a.Traits = append(a.Traits, word)
+		}
+	}
+	h.Added = h.Added.Union(inventory.Additions{cur.Providers[i].ID: a})
 }
 
 // allocate gives a consumer something of a provider with this name.
@@ -271,8 +293,16 @@ func shown(p inventory.Plan, next providertree.Tree) (lines []string) {
 	for _, to := range p.Traits {
 		lines = append(lines, "traits of "+to.Name+": "+strings.Join(to.Traits, " "))
 	}
+	for _, id := range slices.Sorted(maps.Keys(p.Added)) {
+		to, _ := next.Find(id)
+		added := slices.Concat(p.Added[id].Classes, p.Added[id].Traits)
+		lines = append(lines, "remember of "+to.Name+": "+strings.Join(added, " "))
+	}
 	for _, w := range p.Warnings {
 		lines = append(lines, "warning "+w)
+	}
+	if len(lines) == len(p.Added) {
+		lines = append([]string{"nothing"}, lines...)
 	}
 	if lines == nil {
 		lines = []string{"nothing"}

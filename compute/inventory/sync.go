@@ -22,6 +22,11 @@ type SyncOptions struct {
 	// Starting says that the host starts: allocations may move. Otherwise they are an error that says
 	// what to do.
 	Starting bool
+	// Added is Host.Added, as it is stored.
+	Added Additions
+	// Remember changes what is stored, in a transaction, and returns what is stored then. Nil: nothing
+	// is.
+	Remember func(ctx context.Context, change func(stored Additions) Additions) (Additions, error)
 	// Consumers returns what is known of the consumers of the tree, for Host.Consumers. Nil: nothing.
 	Consumers func(ctx context.Context, ids []string) (map[string]Consumer, error)
 }
@@ -42,11 +47,17 @@ func (e *StartError) Unwrap() error { return e.Err }
 
 // Sync makes the host's tree in placement what it should be. It may be repeated, and run
 // concurrently. The error of a host that starts may be a StartError.
+//
+// What files add is stored before placement has it, and what has left them is forgotten after it
+// was removed there: a sync that ends anywhere leaves nothing that the next one does not know.
 func (h *Host) Sync(ctx context.Context, p providertree.Placement, o SyncOptions) (s Synced, err error) {
+	stored := o.Added
+	var added Additions // of the last plan
 	result, err := providertree.Sync(ctx, p, providertree.Spec{
 		Root: placement.UUID(h.ID.String()), Reshape: o.Starting,
 		Plan: func(actual providertree.Tree) (providertree.Plan, error) {
 			cur := *h
+			cur.Added = stored
 			if actual.Allocations != nil && o.Consumers != nil {
 				var err error
 				if cur.Consumers, err = o.Consumers(ctx, slices.Sorted(maps.Keys(actual.Allocations))); err != nil {
@@ -54,7 +65,15 @@ func (h *Host) Sync(ctx context.Context, p providertree.Placement, o SyncOptions
 				}
 			}
 			plan, err := cur.Plan(actual)
-			s.Warnings = plan.Warnings
+			if err == nil && o.Remember != nil && !stored.Contains(plan.Added) {
+				all, failure := o.Remember(ctx, func(now Additions) Additions { return now.Union(plan.Added) })
+				if failure != nil {
+					return providertree.Plan{}, failure
+				}
+				stored, cur.Added = all, all // a concurrent sync may have added something
+				plan, err = cur.Plan(actual)
+			}
+			s.Warnings, added = plan.Warnings, plan.Added
 			if err != nil && o.Starting {
 				err = &StartError{err}
 			}
@@ -69,6 +88,14 @@ func (h *Host) Sync(ctx context.Context, p providertree.Placement, o SyncOptions
 	}
 	if errors.Is(err, providertree.ErrMoves) {
 		err = errRestart
+	}
+	if err == nil && o.Remember != nil && !stored.Equal(added) {
+		_, err = o.Remember(ctx, func(now Additions) Additions {
+			if now.Equal(stored) {
+				return added
+			}
+			return now // a concurrent sync has changed it
+		})
 	}
 	s.Moves = result.Moves
 	return s, err

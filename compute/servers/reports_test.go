@@ -30,7 +30,7 @@ func (w *fixture) tree(id compute.ID) (lines []string) {
 	w.must(err)
 	for _, p := range tree.Providers {
 		line := p.Name + " " + strings.Join(p.Traits, " ")
-		for _, class := range []string{"VCPU", "VGPU"} {
+		for _, class := range []string{"VCPU", "VGPU", "CUSTOM_LICENSE"} {
 			if i, ok := p.Inventories[class]; ok {
 				line += fmt.Sprintf(" %s=%d", class, i.Total)
 			}
@@ -132,6 +132,54 @@ func TestSyncTree(t *testing.T) {
 	}
 	if got := w.tree(node.ID); got != nil || len(services(w)) != 0 {
 		t.Errorf("after its removal there are %q, %v", got, services(w))
+	}
+}
+
+// What files have added leaves placement with them, from the host and from its agent's providers,
+// wherever a sync ends: placement dies at any request, and the compute service starts again.
+func TestAdditionsLeave(t *testing.T) {
+	w := newFixture(t, 1000, "cn1")
+	_, node := computetest.Host("cn1", 0)
+	id, err := guarantee.ParseUUID(string(node.ID))
+	w.must(err)
+	plain := inventory.Host{ID: id, Name: "cn1", VCPU: inventory.Amount{Total: 8, Initial: 4}}
+	files := plain
+	more := map[string]inventory.Extra{"CUSTOM_LICENSE": {Total: 7}}
+	files.Additional = []inventory.Additional{
+		{ID: inventory.ComputeNode, File: "a.yaml", Inventories: more, Traits: []string{"CUSTOM_GOLD"}},
+		{Name: "cn1:Open vSwitch agent:br0", File: "b.yaml", Inventories: more, Traits: []string{"CUSTOM_FAST"}},
+	}
+	start := func(has inventory.Host) error {
+		w.must(w.Report(ctx, compute.Report{Host: "cn1", Version: 66, Node: *node}))
+		_, err := w.serve(w.store).SyncTree(ctx, "cn1", has, true)
+		return err
+	}
+	w.must(providertreetest.Change(ctx, w.places, placement.UUID(node.ID), func(p *providertree.Provider) {
+		p.Traits = []string{"CUSTOM_THEIRS"}
+	}))
+	w.must(start(plain))
+	want := w.tree(node.ID)
+
+	w.must(start(files))
+	added := w.tree(node.ID)
+	if text := strings.Join(added, "\n"); strings.Count(text, "CUSTOM_LICENSE=7") != 2 ||
+		!strings.Contains(text, "CUSTOM_GOLD") || !strings.Contains(text, "CUSTOM_FAST") {
+		t.Errorf("with the files placement has\n%s", text)
+	}
+	for at := 1; ; at++ {
+		w.must(start(plain))
+		if got := w.tree(node.ID); !slices.Equal(got, want) {
+			t.Errorf("after request %d broke placement has\n%q, want\n%q", at-1, got, want)
+		}
+		w.paths.placement.breaks(at, true, at%2 == 0)
+		_ = start(files)
+		_ = start(plain)
+		if broke := w.paths.placement.heals(); !broke {
+			break
+		}
+	}
+	if row := computetest.Read[compute.NodeRow](t, w.store)[0]; row.Additions != nil {
+		t.Errorf("%s is stored without files", row.Additions)
 	}
 }
 

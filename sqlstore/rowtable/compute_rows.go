@@ -139,6 +139,7 @@ func nodeTable() *table[compute.NodeRow] {
 		moment("created_at", func(r *T) *time.Time { return &r.CreatedAt }),
 		moment("updated_at", func(r *T) *time.Time { return &r.UpdatedAt }),
 		document("devices", func(r *T) *[]byte { return (*[]byte)(&r.Devices) }),
+		document("additions", func(r *T) *[]byte { return (*[]byte)(&r.Additions) }),
 	)
 }
 

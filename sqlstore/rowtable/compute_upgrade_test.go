@@ -99,7 +99,7 @@ func TestOperationsAreUpgraded(t *testing.T) {
 	})
 }
 
-// dropColumns are the statements that undo versions 9 to 14.
+// dropColumns are the statements that undo versions 9 to 15.
 func dropColumns(s *rowtable.ComputeStore) (all []string) {
 	for index, table := range map[string]string{
 		"servers_owner_idx": "servers", "servers_busy_host_idx": "servers", "servers_amounts_idx": "servers",
@@ -111,7 +111,7 @@ func dropColumns(s *rowtable.ComputeStore) (all []string) {
 		all = append(all, dropIndex(s, index, table))
 	}
 	return append(all,
-		`ALTER TABLE services DROP COLUMN start_error`,
+		`ALTER TABLE services DROP COLUMN start_error`, `ALTER TABLE nodes DROP COLUMN additions`,
 		`ALTER TABLE servers DROP COLUMN lower_hostname`, `ALTER TABLE servers DROP COLUMN busy_host`,
 		`ALTER TABLE operations DROP COLUMN ready`,
 		`ALTER TABLE servers DROP COLUMN vcpus`, `ALTER TABLE servers DROP COLUMN memory_mb`,
@@ -298,7 +298,8 @@ func TestQueuesAreMoved(t *testing.T) {
 			for _, statement := range []string{
 				dropIndex(s, "servers_lower_hostname_idx", "servers"), `ALTER TABLE servers DROP COLUMN lower_hostname`,
 				`ALTER TABLE operations DROP COLUMN queue`, `ALTER TABLE operations DROP COLUMN aborted`,
-				`ALTER TABLE services DROP COLUMN start_error`, `UPDATE berth_compute SET version = 11`,
+				`ALTER TABLE services DROP COLUMN start_error`, `ALTER TABLE nodes DROP COLUMN additions`,
+				`UPDATE berth_compute SET version = 11`,
 			} {
 				_, err := conn.ExecContext(t.Context(), statement)
 				all = errors.Join(all, err)
@@ -346,7 +347,8 @@ func TestHostnamesAreLowered(t *testing.T) {
 			var all error
 			for _, statement := range []string{
 				dropIndex(s, "servers_lower_hostname_idx", "servers"), `ALTER TABLE servers DROP COLUMN lower_hostname`,
-				`ALTER TABLE services DROP COLUMN start_error`, `UPDATE berth_compute SET version = 12`,
+				`ALTER TABLE services DROP COLUMN start_error`, `ALTER TABLE nodes DROP COLUMN additions`,
+				`UPDATE berth_compute SET version = 12`,
 			} {
 				_, err := conn.ExecContext(t.Context(), statement)
 				all = errors.Join(all, err)
