@@ -42,13 +42,30 @@ func ChooseDevices(
 			return d.Whole == whole && d.PhysicalNetwork == p.PhysicalNetwork && serves(d, p, m, node) && isFree(d, all, taken)
 		})
 		if i < 0 {
-			return nil, &HostRefused{Why: fmt.Sprintf("no device is free for port %s, of type %s", p.ID, p.VNIC)}
+			return nil, &HostRefused{Why: noDevice(p, m, all, taken)}
 		}
 		if all[i].Slot != "" {
 			chosen[p.ID], taken[all[i].Slot] = all[i], true
 		}
 	}
 	return chosen, nil
+}
+
+// noDevice says why a port gets none of a host's devices. A virtual function whose host does not
+// say which interface it is one of has no bandwidth of any: Nova refuses it a port with a guarantee
+// too.
+func noDevice(p compute.Port, m request.Mappings, all []compute.Device, taken map[string]bool) string {
+	why := fmt.Sprintf("no device is free for port %s, of type %s", p.ID, p.VNIC)
+	_, requested := p.ResourceRequest.Device(m)
+	i := slices.IndexFunc(all, func(d compute.Device) bool {
+		return d.Parent == "" && d.Slot != "" && d.Whole == deviceVNICs[p.VNIC] && d.PhysicalNetwork == p.PhysicalNetwork &&
+			isFree(d, all, taken)
+	})
+	if requested && i >= 0 {
+		why += fmt.Sprintf(": the host does not report which interface %s is a function of, and the bandwidth of none "+
+			"can be guaranteed to it", all[i].Slot)
+	}
+	return why
 }
 
 // DevicesOf returns the PCI devices of a hypervisor. A host that lists none, or does not exist, can

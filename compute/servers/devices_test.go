@@ -122,6 +122,35 @@ func TestWholeDevices(t *testing.T) {
 	try("direct-physical", compute.Error)
 }
 
+// A virtual function whose host does not report its interface serves no guaranteed bandwidth: a
+// server with such a port is in ERROR, and its fault says why. A port without a guarantee gets it.
+func TestFunctionsWithoutAnInterface(t *testing.T) {
+	w := newFixture(t, 0, "cn1")
+	w.nics("cn1", "2000")
+	_, node := computetest.Host("cn1", 0)
+	node.Devices = []byte(`[{"slot": "0000:01:00.1", "vendor": "8086:154c", "physical_network": "physnet0"}]`)
+	w.must(w.Report(ctx, compute.Report{Host: "cn1", Version: 66, Node: *node}))
+	failed := w.boot("vm", w.port(1000, "direct"))
+	w.work(w.cloudService, nil)
+	w.agrees("boot with a function without an interface")
+	one := must(w.Server(ctx, failed))
+	const reason = "the host does not report which interface 0000:01:00.1 is a function of"
+	f, _ := one.Failure()
+	if one.State != compute.Error || !strings.HasPrefix(f.Message, "No valid host was found.") ||
+		!strings.Contains(f.Details, reason) || !strings.Contains(w.why(failed), reason) {
+		t.Errorf("the server is %s, %+v: %s", one.State, f, w.why(failed))
+	}
+	_, err := w.attach(w.cloudService, w.running(), compute.NetworkSpec{Port: w.port(1000, "direct")}, nil)
+	w.refusedWith(err, fault.Invalid, "InterfaceAttachPciClaimFailed")
+	w.agrees("attach of a function without an interface")
+	vm := w.boot("vm", w.port(0, "direct"))
+	w.work(w.cloudService, nil)
+	w.agrees("boot without a guarantee")
+	if one := must(w.Server(ctx, vm)); one.State != compute.Active || one.Ports[0].Shown.Slot != "0000:01:00.1" {
+		t.Errorf("the server is %s: %s", one.State, w.why(vm))
+	}
+}
+
 // A host that lists no devices has no servers with ports that are one: the next host is tried.
 func TestHostsWithoutDevices(t *testing.T) {
 	w := newFixture(t, 0, "cn1")
