@@ -16,6 +16,9 @@ type Report struct {
 	// Starting says that the host has started, and that no report since was answered with its tree in
 	// placement: only then allocations move with its inventory.
 	Starting bool `json:"starting,omitempty"`
+	// DryRun requests what the report would change in placement if the host started. Nothing is
+	// changed.
+	DryRun bool `json:"dry_run,omitempty"`
 	// Unknown are the servers that it has and that were not in its last list.
 	Unknown []ID `json:"unknown_servers,omitempty"`
 	// Hosts are the names that the sender has proved to have. A new hypervisor has one of them, or

@@ -97,6 +97,14 @@ func (s *Settings) reportCPUs(m Machine, r *Report) error {
 	o := &s.resources
 	r.Host.VCPU = o.cpuRatio.amount(int64(vcpu), int64(o.reservedCPUs))
 	r.Host.PCPU = ratio{1, 1}.amount(int64(pcpu), 0)
+	r.Host.VCPU.Why, r.Host.PCPU.Why = "all CPUs that are online",
+		"[compute] cpu_dedicated_set = "+o.sets.dedicated.String()
+	if s.fake(s.Fake.VCPUs) > 0 {
+		r.Host.VCPU.Why = "[berth] fake_vcpus"
+	}
+	if o.sets.shared != nil {
+		r.Host.VCPU.Why = o.sharedOption() + " = " + o.sets.shared.String()
+	}
 	// Neither driver reads an image, so that there is no format that it cannot run.
 	r.Host.Traits = slices.Concat(ownTraits, inventory.ImageTypes(s.imageTypesOut), p.traits(features))
 	r.Host.KnowsCPU = known
@@ -119,26 +127,30 @@ func (s *Settings) onlineCPUs(m Machine, p *processor) (cpuSet, error) {
 }
 
 func (s *Settings) reportMemory(m Machine, a *inventory.Amount) (err error) {
-	total := s.fake(s.Fake.MemoryMB)
+	total, why := s.fake(s.Fake.MemoryMB), "[berth] fake_memory_mb"
 	if total == 0 {
+		why = "the memory of the machine"
 		if total, err = m.memoryMB(); err != nil {
 			return err
 		}
 	}
 	o := &s.resources
 	*a = o.ramRatio.amount(total, int64(o.reservedMemoryMB))
+	a.Why = why
 	return checkReserved("[DEFAULT] reserved_host_memory_mb", *a, int64(o.reservedMemoryMB), "MB")
 }
 
 func (s *Settings) reportDisk(m Machine, a *inventory.Amount) (err error) {
-	total := s.fake(s.Fake.DiskGB)
+	total, why := s.fake(s.Fake.DiskGB), "[berth] fake_disk_gb"
 	if total == 0 {
+		why = "the disk of " + s.InstancesPath
 		if total, err = m.diskGB(s.InstancesPath); err != nil {
 			return err
 		}
 	}
 	o := &s.resources
 	*a = o.diskRatio.amount(total, (int64(o.reservedDiskMB)+1023)/1024)
+	a.Why = why
 	return checkReserved("[DEFAULT] reserved_host_disk_mb", *a, int64(o.reservedDiskMB), "MB")
 }
 

@@ -33,6 +33,7 @@ type ReportAnswer struct {
 	Synced    *bool    `json:"resources_synced"` // whether the host's inventory is in placement; nil: not yet synced
 	SyncError string   `json:"sync_error"`
 	Warnings  []string `json:"warnings"`
+	Plan      []string `json:"plan"` // of a dry run: what the report would change in placement
 }
 
 var _ host.Service = (*Host)(nil)
@@ -73,6 +74,23 @@ func (h *Host) Report(ctx context.Context, unknown []string) error {
 		h.reporter.OnAnswer(*out.Host)
 	}
 	return err
+}
+
+// Preview returns what a report of a host that starts would change in placement, in lines, or why
+// the host could not start. It changes nothing.
+func (h *Host) Preview(ctx context.Context) (ReportAnswer, error) {
+	r, err := h.reporter.Report()
+	if err != nil {
+		return ReportAnswer{}, err
+	}
+	r.DryRun = true
+	var out wireReportAnswer
+	body := map[string]compute.Report{"host": r}
+	err = h.service.Call(ctx, client.Request{Method: http.MethodPost, Path: "/berth/v1/heartbeats", Body: body}, &out)
+	if err != nil {
+		return ReportAnswer{}, err
+	}
+	return *out.Host, nil
 }
 
 type wireList hostlist.List

@@ -81,7 +81,7 @@ runs no network agents. docs/operations/compute-host.md lists the options.`,
 		},
 	}
 	flags.add(cmd)
-	cmd.AddCommand(newAgentCheck(env), newAgentKey(env))
+	cmd.AddCommand(newAgentCheck(env), newAgentInventory(env), newAgentKey(env))
 	return cmd
 }
 

@@ -182,23 +182,12 @@ func (s *Service) SyncTree(
 		return last.warnings, nil
 	}
 	var synced inventory.Synced
-	node := compute.ID(has.ID.String())
 	for range syncTries {
-		var added inventory.Additions
-		if added, err = s.additions(ctx, node); err != nil {
+		var options inventory.SyncOptions
+		if options, err = s.syncOptions(ctx, host, has, starting); err != nil {
 			return nil, err
 		}
-		synced, err = has.Sync(ctx, s.trees.placement, inventory.SyncOptions{
-			Starting: starting, Added: added,
-			Remember: func(
-				ctx context.Context, change func(inventory.Additions) inventory.Additions,
-			) (inventory.Additions, error) {
-				return s.changeAdditions(ctx, node, change)
-			},
-			Consumers: func(ctx context.Context, ids []string) (map[string]inventory.Consumer, error) {
-				return s.consumers(ctx, host, ids)
-			},
-		})
+		synced, err = has.Sync(ctx, s.trees.placement, options)
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
@@ -277,6 +266,46 @@ func (s *Service) changeAdditions(
 		return tx.Replace(&row)
 	})
 	return added, err
+}
+
+// PreviewTree returns what a host's report would change in placement if the host started, in lines
+// for operators. It changes nothing. The error is why the host could not start, or placement's.
+func (s *Service) PreviewTree(ctx context.Context, host string, has inventory.Host) ([]string, error) {
+	if s.trees == nil {
+		return nil, errors.New("the compute service has no placement service configured")
+	}
+	service, err := s.service(ctx, host)
+	if err != nil && !errors.Is(err, compute.ErrNoRow) { // a host that is new has none
+		return nil, err
+	}
+	has.Disabled = service.Disabled
+	options, err := s.syncOptions(ctx, host, has, true)
+	if err != nil {
+		return nil, err
+	}
+	return has.Preview(ctx, s.trees.placement, options)
+}
+
+// syncOptions are those of a host's sync.
+func (s *Service) syncOptions(
+	ctx context.Context, host string, has inventory.Host, starting bool,
+) (o inventory.SyncOptions, err error) {
+	node := compute.ID(has.ID.String())
+	o = inventory.SyncOptions{
+		Starting: starting,
+		Remember: func(
+			ctx context.Context, change func(inventory.Additions) inventory.Additions,
+		) (inventory.Additions, error) {
+			return s.changeAdditions(ctx, node, change)
+		},
+		Consumers: func(ctx context.Context, ids []string) (map[string]inventory.Consumer, error) {
+			return s.consumers(ctx, host, ids)
+		},
+	}
+	if o.Added, err = s.additions(ctx, node); errors.Is(err, compute.ErrNoRow) {
+		err = nil // the node has never reported
+	}
+	return o, err
 }
 
 // setStartError stores why a host that starts cannot serve, "" when it can.

@@ -104,6 +104,8 @@ type Amount struct {
 	// the one in placement stays, and Initial is for a host that is new.
 	Ratio   *float64 `json:"allocation_ratio,omitempty"`
 	Initial float64  `json:"initial_allocation_ratio"`
+	// Why is the setting or the part of the machine that it follows from, for people on the host.
+	Why string `json:"-"`
 }
 
 // A Device is something that servers get of its own: a provider below the host's.
@@ -114,6 +116,7 @@ type Device struct {
 	Class  string   `json:"resource_class"`
 	Total  int64    `json:"total"`
 	Traits []string `json:"traits"`
+	Why    string   `json:"-"` // as of an Amount
 }
 
 // ComputeNode stands for every compute node in an Additional.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/berthcloud/berth/placement"
 	"github.com/berthcloud/berth/placement/providertree"
@@ -50,36 +51,9 @@ func (e *StartError) Unwrap() error { return e.Err }
 //
 // What files add is stored before placement has it, and what has left them is forgotten after it
 // was removed there: a sync that ends anywhere leaves nothing that the next one does not know.
-func (h *Host) Sync(ctx context.Context, p providertree.Placement, o SyncOptions) (s Synced, err error) {
-	stored := o.Added
-	var added Additions // of the last plan
-	result, err := providertree.Sync(ctx, p, providertree.Spec{
-		Root: placement.UUID(h.ID.String()), Reshape: o.Starting,
-		Plan: func(actual providertree.Tree) (providertree.Plan, error) {
-			cur := *h
-			cur.Added = stored
-			if actual.Allocations != nil && o.Consumers != nil {
-				var err error
-				if cur.Consumers, err = o.Consumers(ctx, slices.Sorted(maps.Keys(actual.Allocations))); err != nil {
-					return providertree.Plan{}, err
-				}
-			}
-			plan, err := cur.Plan(actual)
-			if err == nil && o.Remember != nil && !stored.Contains(plan.Added) {
-				all, failure := o.Remember(ctx, func(now Additions) Additions { return now.Union(plan.Added) })
-				if failure != nil {
-					return providertree.Plan{}, failure
-				}
-				stored, cur.Added = all, all // a concurrent sync may have added something
-				plan, err = cur.Plan(actual)
-			}
-			s.Warnings, added = plan.Warnings, plan.Added
-			if err != nil && o.Starting {
-				err = &StartError{err}
-			}
-			return plan.Plan, err
-		},
-	})
+func (h *Host) Sync(ctx context.Context, p providertree.Placement, o SyncOptions) (Synced, error) {
+	cur := planning{host: h, SyncOptions: o, stored: o.Added}
+	result, err := providertree.Sync(ctx, p, cur.spec(ctx))
 	if err == nil {
 		err = result.Err()
 		if final := result.MovesRefused(); final != nil {
@@ -89,16 +63,114 @@ func (h *Host) Sync(ctx context.Context, p providertree.Placement, o SyncOptions
 	if errors.Is(err, providertree.ErrMoves) {
 		err = errRestart
 	}
-	if err == nil && o.Remember != nil && !stored.Equal(added) {
+	if err == nil && o.Remember != nil && !cur.stored.Equal(cur.added) {
 		_, err = o.Remember(ctx, func(now Additions) Additions {
-			if now.Equal(stored) {
-				return added
+			if now.Equal(cur.stored) {
+				return cur.added
 			}
 			return now // a concurrent sync has changed it
 		})
 	}
-	s.Moves = result.Moves
-	return s, err
+	return Synced{Warnings: cur.warnings, Moves: result.Moves}, err
+}
+
+// A planning is a sync of a host, or a preview of one.
+type planning struct {
+	host *Host
+	SyncOptions
+	stored   Additions // what is stored that files have added
+	added    Additions // of the last plan
+	warnings []string
+}
+
+// spec is what is synced.
+func (p *planning) spec(ctx context.Context) providertree.Spec {
+	return providertree.Spec{
+		Root: placement.UUID(p.host.ID.String()), Reshape: p.Starting,
+		Plan: func(actual providertree.Tree) (providertree.Plan, error) {
+			cur := *p.host
+			cur.Added = p.stored
+			if actual.Allocations != nil && p.Consumers != nil {
+				var err error
+				if cur.Consumers, err = p.Consumers(ctx, slices.Sorted(maps.Keys(actual.Allocations))); err != nil {
+					return providertree.Plan{}, err
+				}
+			}
+			plan, err := cur.Plan(actual)
+			if err == nil && p.Remember != nil && !p.stored.Contains(plan.Added) {
+				all, failure := p.Remember(ctx, func(now Additions) Additions { return now.Union(plan.Added) })
+				if failure != nil {
+					return providertree.Plan{}, failure
+				}
+				p.stored, cur.Added = all, all // a concurrent sync may have added something
+				plan, err = cur.Plan(actual)
+			}
+			p.warnings, p.added = plan.Warnings, plan.Added
+			if err != nil && p.Starting {
+				err = &StartError{err}
+			}
+			return plan.Plan, err
+		},
+	}
+}
+
+// Preview returns what Sync would do, in lines for operators, and changes nothing. The error is the
+// one that it would have before any change.
+func (h *Host) Preview(ctx context.Context, p providertree.Placement, o SyncOptions) (lines []string, err error) {
+	o.Remember = nil
+	cur := planning{host: h, SyncOptions: o, stored: o.Added}
+	spec := cur.spec(ctx)
+	tree, plan, err := spec.Look(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	names := map[placement.UUID]string{}
+	for _, all := range [][]providertree.Provider{plan.Create, tree.Providers} {
+		for _, one := range all {
+			names[one.ID] = one.Name
+		}
+	}
+	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
+	for _, to := range plan.Create {
+		add("create %s (%s)", to.Name, to.ID)
+	}
+	for _, m := range plan.Moves {
+		add("move %d %s of %s from %s to %s of %s", m.Amount, m.FromClass, m.Consumer, names[m.From], m.ToClass, names[m.To])
+	}
+	for _, cur := range plan.Remove {
+		add("remove %s", cur.Name)
+	}
+	for _, to := range slices.Backward(plan.Inventories) {
+		cur, _ := tree.Find(to.ID)
+		for _, class := range slices.Sorted(maps.Keys(to.Inventories)) {
+			if i, ok := cur.Inventories[class]; !ok || i != to.Inventories[class] {
+				add("%s of %s: %s", class, to.Name, to.Inventories[class].Text())
+			}
+		}
+		for _, class := range providertree.RemovedClasses(cur, to) {
+			add("%s of %s: none", class, to.Name)
+		}
+	}
+	for _, to := range slices.Backward(plan.Traits) {
+		cur, _ := tree.Find(to.ID)
+		for _, change := range []struct {
+			verb        string
+			from, until []string
+		}{{"add", cur.Traits, to.Traits}, {"remove", to.Traits, cur.Traits}} {
+			names := slices.DeleteFunc(slices.Clone(change.until), func(name string) bool {
+				return slices.Contains(change.from, name)
+			})
+			const most = 5
+			more := ""
+			if n := len(names) - most; n > 0 {
+				names, more = names[:most], fmt.Sprintf(" and %d more", n)
+			}
+			if len(names) > 0 {
+				add("%s the traits %s%s of %s", change.verb, strings.Join(names, ", "), more, to.Name)
+			}
+		}
+	}
+	return append(lines, cur.warnings...), nil
 }
 
 // SetDisabled adds TraitDisabled to the root of a host's tree, or removes it, and changes nothing

@@ -217,6 +217,8 @@ func settingsOfStart(running, read *node.Settings) []string {
 type hostReports struct {
 	set *node.Settings
 	log *slog.Logger
+	// look says that nothing is written: a host without a UUID has none yet.
+	look bool
 
 	mu      sync.Mutex
 	last    node.Report // empty before the first inspection
@@ -259,7 +261,11 @@ func (r *hostReports) report() (compute.Report, error) {
 // inspect reads the machine's resources. The caller has locked r.mu. A failure is logged unless it
 // is the same as the last one, since a failed inspection is repeated with every report.
 func (r *hostReports) inspect() error {
-	report, err := r.set.Report(node.Machine{})
+	read := r.set.Report
+	if r.look {
+		read = r.set.Look
+	}
+	report, err := read(node.Machine{})
 	if err != nil {
 		if r.failure != err.Error() {
 			r.log.Error("the resources of the host cannot be read", "error", err)

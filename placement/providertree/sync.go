@@ -98,7 +98,7 @@ func Sync(ctx context.Context, p Placement, s Spec) (result Result, err error) {
 	var moves []Move
 	for range maxAttempts {
 		var plan Plan
-		if plan, err = s.plan(ctx, p); err != nil {
+		if _, plan, err = s.Look(ctx, p); err != nil {
 			result = Result{}
 			if !IsConflict(err) {
 				break
@@ -119,33 +119,31 @@ func Sync(ctx context.Context, p Placement, s Spec) (result Result, err error) {
 	return result, err
 }
 
-// plan reads the tree and returns the plan for it, after what else it depends on was read.
-func (s *Spec) plan(ctx context.Context, p Placement) (Plan, error) {
-	tree, err := p.Tree(ctx, s.Root, s.Contents)
-	if err != nil {
-		return Plan{}, fmt.Errorf("reading its tree: %w", err)
+// Look reads the tree, and what else its plan depends on, and returns both. It changes nothing.
+func (s *Spec) Look(ctx context.Context, p Placement) (tree Tree, plan Plan, err error) {
+	if tree, err = p.Tree(ctx, s.Root, s.Contents); err != nil {
+		return tree, Plan{}, fmt.Errorf("reading its tree: %w", err)
 	}
 	for {
-		plan, err := s.Plan(tree)
-		if err != nil {
-			return Plan{}, err
+		if plan, err = s.Plan(tree); err != nil {
+			return tree, Plan{}, err
 		}
 		if unread := plan.Unread(tree); len(unread) > 0 && !plan.NeedsAllocations {
 			if err := readUsages(ctx, p, tree, unread); err != nil {
-				return Plan{}, err
+				return tree, Plan{}, err
 			}
 			continue
 		}
 		switch {
 		case plan.NeedsAllocations && tree.Allocations == nil:
 			if err := readAllocations(ctx, p, &tree); err != nil {
-				return Plan{}, err
+				return tree, Plan{}, err
 			}
 		case len(plan.Moves) > 0 && !s.Reshape:
-			return Plan{}, ErrMoves
+			return tree, plan, ErrMoves
 		default:
 			plan.Atomic = plan.Atomic && s.Reshape
-			return plan, nil
+			return tree, plan, nil
 		}
 	}
 }

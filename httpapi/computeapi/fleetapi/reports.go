@@ -48,7 +48,7 @@ const (
 
 var reportSchema = wire.BodySchema("host", wire.ObjectPart(`"host": `+wire.HostPart+`, "version": `+anyCountPart+`,
 		"node": `+wire.ObjectPart(nodePart, `"id", "name", "type"`)+`, "inventory": `+wire.ObjectPart(inventoryPart, `"vcpu", "pcpu", "memory_mb", "disk_gb"`)+`,
-		"starting": {"type": "boolean"}, "unknown_servers": {"type": "array", "maxItems": 4096, "items": `+wire.UUIDPart+`}`,
+		"starting": {"type": "boolean"}, "dry_run": {"type": "boolean"}, "unknown_servers": {"type": "array", "maxItems": 4096, "items": `+wire.UUIDPart+`}`,
 	`"host", "version", "node"`))
 
 // takeReport records the report of a host, which shows that it is alive, and syncs what it
@@ -68,6 +68,9 @@ func takeReport(q *wire.Request) error {
 	if err := cmp.Or(err, httpapi.CheckHost(q.Context(), r.Host)); err != nil {
 		return err
 	}
+	if r.DryRun {
+		return previewReport(q, r)
+	}
 	r.Hosts = q.Caller.Hosts
 	if err := q.API.Fleet.Report(q.Context(), r); err != nil {
 		return err
@@ -82,6 +85,21 @@ func takeReport(q *wire.Request) error {
 		}
 	}
 	return q.Respond(http.StatusOK, wire.Single("host", view.Object{synced, failure, view.Texts("warnings", warnings)}))
+}
+
+// previewReport answers with what a report would change in placement.
+func previewReport(q *wire.Request, r compute.Report) error {
+	if r.Inventory == nil {
+		return wire.BadRequest("host: a dry run needs an inventory")
+	}
+	lines, err := q.API.Fleet.PreviewTree(q.Context(), r.Host, *r.Inventory)
+	failure := view.Null("sync_error")
+	if err != nil {
+		failure = view.Text("sync_error", err.Error())
+	}
+	return q.Respond(http.StatusOK, wire.Single("host", view.Object{
+		view.Null("resources_synced"), failure, view.Texts("warnings", []string{}), view.Texts("plan", lines),
+	}))
 }
 
 // reportIn is a report that keeps to the schema.
