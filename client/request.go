@@ -24,6 +24,8 @@ type Request struct {
 	Revision int64
 
 	Wait time.Duration // how long the service may delay the answer, on request
+
+	large bool // the answer is read into one of buffers
 }
 
 func (q *Request) encode() ([]byte, error) {
@@ -70,11 +72,12 @@ func (q *Request) onlyOnce() bool { return q.Once || q.Revision != 0 }
 type Answer struct {
 	Status int
 	Body   []byte
-	buffer *bytes.Buffer // that Body is in
+	buffer *bytes.Buffer // that Body is in, if it is one of buffers
 }
 
-// buffers are those of answers that were decoded. Thousands of candidates are megabytes, for which
-// memory would otherwise be allocated, cleared and collected with each answer.
+// buffers are those of large answers that were decoded. Thousands of candidates are megabytes, for
+// which memory would otherwise be allocated, cleared and collected with each answer. Small answers
+// do not take part, since theirs would have to grow.
 var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
 // discard lets another answer use the memory of the body, which must not be used any more.

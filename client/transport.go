@@ -39,6 +39,7 @@ const firstPause = 100 * time.Millisecond
 // Call sends a request and reads the answer into out, which may be nil. The error is a *Refusal for
 // an answer without success, and Unavailable for one of another program.
 func (s *Service) Call(ctx context.Context, q Request, out Document) error {
+	_, q.large = out.(QuickReader)
 	a, err := s.Send(ctx, q)
 	if err != nil {
 		return err
@@ -127,7 +128,7 @@ func (s *Service) withSlot(ctx context.Context, q Request, endpoint, token strin
 		}
 	}
 	begin := time.Now()
-	a, err := s.exchange(ctx, by, r, s.opts.Timeout+q.Wait)
+	a, err := s.exchange(ctx, by, r, s.opts.Timeout+q.Wait, q.large)
 	if err != nil {
 		s.opts.Observe(q.Method, 0, time.Since(begin))
 		return nil, s.Unavailable(err)
@@ -141,7 +142,7 @@ const maxAnswer = 16 << 20
 
 // exchange sends a request and reads the whole answer, within a time.
 func (s *Service) exchange(
-	ctx context.Context, by *http.Client, r *http.Request, within time.Duration,
+	ctx context.Context, by *http.Client, r *http.Request, within time.Duration, large bool,
 ) (*Answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
@@ -150,15 +151,22 @@ func (s *Service) exchange(
 		return nil, err
 	}
 	defer res.Body.Close()
-	body := buffers.Get().(*bytes.Buffer)
-	body.Reset()
-	if _, err := body.ReadFrom(io.LimitReader(res.Body, maxAnswer+1)); err != nil {
+	a := &Answer{Status: res.StatusCode}
+	if body := io.LimitReader(res.Body, maxAnswer+1); large {
+		a.buffer = buffers.Get().(*bytes.Buffer)
+		a.buffer.Reset()
+		_, err = a.buffer.ReadFrom(body)
+		a.Body = a.buffer.Bytes()
+	} else {
+		a.Body, err = io.ReadAll(body)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("reading the answer to %s %s: %w", r.Method, r.URL.Path, err)
 	}
-	if body.Len() > maxAnswer {
+	if len(a.Body) > maxAnswer {
 		return nil, fmt.Errorf("the answer to %s %s has more than %d bytes", r.Method, r.URL.Path, maxAnswer)
 	}
-	return &Answer{Status: res.StatusCode, Body: body.Bytes(), buffer: body}, nil
+	return a, nil
 }
 
 // again reports whether a retry is safe, and may succeed. A time-out is not retried: the caller has

@@ -1,6 +1,8 @@
 package placementclient
 
 import (
+	"bytes"
+
 	"github.com/berthcloud/berth/allocations"
 	"github.com/berthcloud/berth/compute/selection"
 	"github.com/berthcloud/berth/placement"
@@ -13,7 +15,7 @@ import (
 
 // QuickRead reads the answer in body, and reports whether it could.
 func (w *wireCandidates) QuickRead(body []byte) bool {
-	r := quickReader{text: body, words: map[string]string{}}
+	r := quickReader{text: body, words: make(map[string]string, len(body)/bytesForProvider)}
 	var a selection.Answer
 	r.object(func(name []byte) field {
 		switch string(name) {
@@ -22,7 +24,7 @@ func (w *wireCandidates) QuickRead(body []byte) bool {
 			r.array(func() { a.Candidates = append(a.Candidates, r.candidate()) })
 			return 1
 		case "provider_summaries":
-			a.Providers = make(map[placement.UUID]selection.Provider, len(a.Candidates))
+			a.Providers = make(map[placement.UUID]selection.Provider, len(r.words))
 			r.members(func(id string) {
 				_, twice := a.Providers[placement.UUID(id)]
 				r.odd = r.odd || twice
@@ -66,8 +68,37 @@ func (r *quickReader) candidate() (c selection.Candidate) {
 	return c
 }
 
-// holding reads the amounts of one provider.
+// bytesForProvider is about how much of an answer there is for each provider.
+const bytesForProvider = 400
+
+// holding reads the amounts of one provider. Since they are those of the request, nearly all are
+// the same, text for text, and share one map.
 func (r *quickReader) holding() (all map[string]int64) {
+	r.space()
+	for _, h := range r.holdings {
+		if bytes.HasPrefix(r.text[r.at:], h.text) {
+			r.at += len(h.text)
+			return h.amounts
+		}
+	}
+	from := r.at
+	all = r.newHolding()
+	if !r.odd && len(r.holdings) < maxHoldings {
+		r.holdings = append(r.holdings, holding{r.text[from:r.at], all})
+	}
+	return all
+}
+
+// A holding is the amounts of a provider, and their text.
+type holding struct {
+	text    []byte
+	amounts map[string]int64
+}
+
+// maxHoldings bounds the texts that each is compared with.
+const maxHoldings = 8
+
+func (r *quickReader) newHolding() (all map[string]int64) {
 	r.object(func(name []byte) field {
 		if string(name) != "resources" {
 			return unknown
@@ -140,6 +171,8 @@ type quickReader struct {
 	at    int
 	odd   bool
 	words map[string]string // interned strings, since few different ones occur
+	// holdings are those that were read first.
+	holdings []holding
 }
 
 func (r *quickReader) space() {
