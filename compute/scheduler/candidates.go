@@ -28,7 +28,7 @@ type queryGroup struct {
 // The pause after a query is so many times as long as the query, and bounded. An answer of a
 // thousand candidates takes much CPU time; with the pause more servers share the next one.
 const (
-	queryPause    = 3
+	queryPause    = 6
 	maxQueryPause = 250 * time.Millisecond
 )
 
