@@ -46,6 +46,8 @@ type problem struct {
 	nova NovaCode
 	// command is what to type, "" for what the finding says.
 	command string
+	// provider is the one that is full, by UUID, "" when that is not what it is about.
+	provider string
 }
 
 // choose returns the only choice that satisfies a demand, or why there is none or more than one.
@@ -122,15 +124,15 @@ func (p *planner) choose(d demand) (choice, *problem) {
 			return choice{}, &problem{text: err.Error(), nova: NotAllocated}
 		case len(all) == 0:
 			return choice{}, &problem{
-				fmt.Sprintf("no providers of host %s offer what it requests%s, even where nothing is allocated: %s", d.server.Host,
-					others, index.FormatAmounts(missing)),
-				NotAllocated, "berth explain --server " + d.server.UUID,
+				text: fmt.Sprintf("no providers of host %s offer what it requests%s, even where nothing is allocated: %s",
+					d.server.Host, others, index.FormatAmounts(missing)),
+				nova: NotAllocated, command: "berth explain --server " + d.server.UUID,
 			}
 		}
 		return choice{}, &problem{
-			fmt.Sprintf("no providers of host %s have what it requests free: %s; move servers away first", d.server.Host,
+			text: fmt.Sprintf("no providers of host %s have what it requests free: %s; move servers away first", d.server.Host,
 				index.FormatAmounts(missing)),
-			NotAllocated, "berth capacity drain " + d.server.Host,
+			nova: NotAllocated, command: "berth capacity drain " + d.server.Host,
 		}
 	}
 	if len(traits) > 0 { // those that were given may not be among the first

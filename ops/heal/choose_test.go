@@ -251,6 +251,51 @@ func TestWhichProvider(t *testing.T) {
 	}
 }
 
+// A port that names a provider which others have filled stays as it is: placement would refuse its
+// allocation. What it needs is named, without that of the server's other ports, which are healed.
+func TestNamedProviderIsFull(t *testing.T) {
+	c := twoInterfaces()
+	providers := map[string]string{}
+	for i := range c.Placement.Providers {
+		p := &c.Placement.Providers[i]
+		for n, name := range []string{interface0, interface1} {
+			if port := &c.Network.Ports[n]; strings.HasSuffix(p.Name, name) {
+				providers[name], port.Allocation = p.UUID, map[string]string{port.Request.Groups[0].ID: p.UUID}
+			}
+		}
+	}
+	first := c.Placement.Consumers[0]
+	c.Placement.Consumers = append(c.Placement.Consumers, cloud.Consumer{
+		UUID: cloudtest.UUID("other"), Project: first.Project, User: first.User, Type: "INSTANCE",
+		Allocations: map[string]map[string]int64{providers[interface0]: {
+			guarantee.EgressBandwidth: 8000000, guarantee.IngressBandwidth: 8000000,
+		}},
+	})
+	cloudtest.Count(c)
+	fc := newFakeCloud(t, c)
+	_, plan := named(t, fc, heal.Options{}) // each step is done
+	const why = "provider cn1:NIC Switch agent:enp129s0f0 does not have free what the port needs of it: " +
+		"NET_BW_EGR_KILOBIT_PER_SEC 4000000, NET_BW_IGR_KILOBIT_PER_SEC 4000000; move servers away first"
+	remaining := slices.DeleteFunc(slices.Clone(plan.Unhealed), func(u heal.Unhealed) bool {
+		return u.Code != audit.KeyNotAllocated
+	})
+	if len(remaining) == 0 || slices.ContainsFunc(remaining, func(u heal.Unhealed) bool {
+		return u.About[0].Name != "port0" || !strings.Contains(u.Why, why) || u.Nova != heal.NotAllocated ||
+			u.Command != "berth capacity drain cn1"
+	}) {
+		t.Errorf("what remains is %+v", plan.Unhealed)
+	}
+	after := fc.read()
+	i := slices.IndexFunc(after.Placement.Consumers, func(c cloud.Consumer) bool { return c.UUID == first.UUID })
+	got := after.Placement.Consumers[i].Allocations
+	if got[providers[interface0]] != nil || got[providers[interface1]][guarantee.EgressBandwidth] != 4000000 {
+		t.Errorf("the server has %v", got)
+	}
+	if again := heal.New(index.New(after), heal.Options{Parts: []heal.Part{heal.Allocations}}); len(again.Steps) > 0 {
+		t.Errorf("a second plan has the steps %+v", again.Steps)
+	}
+}
+
 // Where an SR-IOV agent and a bridge can both serve a port, the VIF type that it is bound with says
 // which one does.
 func TestProviderByVIFType(t *testing.T) {

@@ -86,7 +86,7 @@ func (sp *serverPlan) portGroups(excluded map[string]*problem) portGroups {
 			case wrong && excluded[port.UUID] == nil:
 				g.former, g.provider = g.provider, ""
 				all.open = append(all.open, g)
-			case actual == nil || elsewhere:
+			case actual == nil || elsewhere || sp.remaining[port.UUID]:
 				all.complete = false
 			default:
 				all.named = append(all.named, g)

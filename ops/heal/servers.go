@@ -2,6 +2,7 @@ package heal
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -49,7 +50,9 @@ func (p *planner) servers(findings []audit.Finding) {
 			}
 			continue
 		}
-		sp := serverPlan{planner: p, server: s, findings: groups[s.UUID], allocated: allocations.Amounts{}}
+		sp := serverPlan{
+			planner: p, server: s, findings: groups[s.UUID], allocated: allocations.Amounts{}, remaining: map[string]bool{},
+		}
 		if c := p.Consumers[s.UUID]; c != nil {
 			sp.allocated = c.Allocations
 		}
@@ -100,6 +103,7 @@ type serverPlan struct {
 	server    *index.Server
 	findings  []audit.Finding     // those about the server and its ports that are repaired
 	allocated allocations.Amounts // the allocation that was read
+	remaining map[string]bool     // ports that name a full provider and stay as they are, by UUID
 }
 
 // A target is what a server and its ports have when its plan is carried out.
@@ -121,8 +125,13 @@ func (sp *serverPlan) has(port *cloud.Port, list ...audit.Code) bool {
 // all else of the server is repaired.
 func (sp *serverPlan) make() {
 	t, prob := sp.solve(nil, "", false)
+	for prob != nil && sp.exclude(prob.provider) {
+		t, prob = sp.solve(nil, "", false)
+	}
 	if prob == nil {
-		sp.write(t)
+		if len(sp.findings) > 0 {
+			sp.write(t)
+		}
 		return
 	}
 	// It is not known which port is the cause: without any of them first, then with one after the
@@ -253,7 +262,76 @@ func (sp *serverPlan) solve(excluded map[string]*problem, port string, single bo
 		t.groups = append(t.groups, g)
 	}
 	t.amounts = sp.withUnnamed(base.Plus(chosen.amounts), amounts, groups)
-	return t, nil
+	return t, sp.exceeding(t.amounts)
+}
+
+// exceeding returns why placement would refuse to write an allocation, nil when it would not. It
+// checks the capacity for each amount, also for those that the server has already, so that the same
+// request would be refused again and again while others fill the provider. What the steps so far
+// release counts as free.
+func (sp *serverPlan) exceeding(desired allocations.Amounts) *problem {
+	if sp.allocated.Equal(desired) {
+		return nil
+	}
+	for _, uuid := range slices.Sorted(maps.Keys(desired)) {
+		provider := sp.ByUUID[uuid]
+		if provider == nil {
+			continue // placement's answer says so
+		}
+		lacking := map[string]int64{}
+		for class, n := range desired[uuid] {
+			inventory, ok := provider.Inventories[class]
+			others := sp.used[uuid][class] - sp.allocated[uuid][class]
+			if ok && n > placement.Inventory(inventory).Capacity()-others {
+				lacking[class] = n
+			}
+		}
+		if len(lacking) > 0 {
+			return sp.full(provider, "the server", lacking)
+		}
+	}
+	return nil
+}
+
+// full is the problem that a provider has not free what a server or a port of it needs.
+func (sp *serverPlan) full(provider *cloud.Provider, who string, amounts map[string]int64) *problem {
+	return &problem{
+		text: fmt.Sprintf("provider %s does not have free what %s needs of it: %s; move servers away first",
+			provider.Name, who, index.FormatAmounts(amounts)),
+		nova: NotAllocated, command: "berth capacity drain " + sp.server.Host, provider: provider.UUID,
+	}
+}
+
+// exclude excludes one port that names a provider which is full, and reports whether there is one.
+// Its findings remain, with what it needs; what the server has for it stays.
+func (sp *serverPlan) exclude(uuid string) bool {
+	if uuid == "" {
+		return false
+	}
+	for _, port := range sp.PortsOf[sp.server.UUID] {
+		if sp.remaining[port.UUID] || port.Request == nil || !sp.has(port, audit.KeyNotAllocated, audit.PortAmountMissing) {
+			continue
+		}
+		amounts := map[string]int64{}
+		for _, g := range port.Request.Groups {
+			if index.NamedProvider(port, g) == uuid {
+				maps.Copy(amounts, g.Resources)
+			}
+		}
+		if len(amounts) == 0 {
+			continue
+		}
+		sp.remaining[port.UUID] = true
+		sp.findings = slices.DeleteFunc(sp.findings, func(f audit.Finding) bool {
+			about := f.About[0].ID == port.UUID
+			if about {
+				sp.addUnhealedFinding(f, sp.full(sp.ByUUID[uuid], "the port", amounts))
+			}
+			return about
+		})
+		return true
+	}
+	return false
 }
 
 // consumer returns the server's consumer with its project, user and type corrected.
