@@ -1,6 +1,7 @@
 package servers_test
 
 import (
+	"fmt"
 	"maps"
 	"strings"
 	"testing"
@@ -155,5 +156,89 @@ func TestHostDoesNotServeAfterItsStart(t *testing.T) {
 	}
 	if _, state := w.bootOf("pinned"); state != compute.Active {
 		t.Errorf("a server is %s on it", state)
+	}
+}
+
+// A host starts in another shape before each of placement's requests of an operation: its server
+// has dedicated CPUs at last, on one host, or none at all when it failed.
+func TestReshapeDuringOperations(t *testing.T) {
+	for name, o := range map[string]struct{ prepare, do func(w *fixture) }{
+		"boot": {func(*fixture) {}, func(w *fixture) { w.bootOf("pinned") }},
+		"resize": {func(w *fixture) { w.bootOf("pinned") }, func(w *fixture) {
+			w.must(w.ResizeServer(ctx, ann, w.only(), servers.Resizing{Flavor: "pinned3"}))
+			w.work(w.cloudService, nil)
+		}},
+		"revert": {func(w *fixture) {
+			w.bootOf("pinned")
+			w.must(w.ResizeServer(ctx, ann, w.only(), servers.Resizing{Flavor: "pinned3"}))
+			w.work(w.cloudService, nil)
+		}, func(w *fixture) {
+			w.must(w.RevertResize(ctx, ann, w.only()))
+			w.work(w.cloudService, nil)
+		}},
+		"live": {func(w *fixture) { w.bootOf("pinned") }, func(w *fixture) {
+			w.must(w.LiveMigrateServer(ctx, root, w.only(), servers.LiveMigration{}))
+			w.work(w.cloudService, nil)
+		}},
+		"delete": {func(w *fixture) { w.bootOf("pinned") }, func(w *fixture) {
+			w.must(w.DeleteServer(ctx, ann, w.only()))
+			w.work(w.cloudService, nil)
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			failed := 0
+			for at, met := 1, true; met; at++ {
+				w := newFixture(t, 0)
+				w.pinned()
+				for _, host := range []string{"cn1", "cn2"} {
+					w.must(w.start(host, 8, 0))
+				}
+				o.prepare(w)
+				reshape := func() {
+					for _, host := range []string{"cn1", "cn2"} {
+						w.must(w.start(host, 0, 8))
+					}
+				}
+				w.paths.placement.happens(at, reshape)
+				o.do(w)
+				if met = w.paths.placement.heals(); !met {
+					reshape()
+				}
+				w.checkReshaped(fmt.Sprintf("%s, request %d", name, at), &failed)
+			}
+			if failed > 0 {
+				t.Errorf("%d servers are in error: there was room for them in each shape", failed)
+			}
+		})
+	}
+}
+
+// checkReshaped checks what servers and migrations have when all hosts have dedicated CPUs only.
+func (w *fixture) checkReshaped(what string, failed *int) {
+	w.Helper()
+	consumers := map[compute.ID]map[string]int64{}
+	for _, s := range computetest.Read[compute.ServerRow](w, w.store) {
+		consumers[s.ID] = map[string]int64{}
+		switch s.State {
+		case compute.Error:
+			*failed++
+			if s.Task != "" {
+				w.Errorf("%s: the server is in error and %s", what, s.Task)
+			}
+		default:
+			cpus := map[compute.ID]int64{"pinned": 2, "pinned3": 3}[s.FlavorID]
+			consumers[s.ID] = map[string]int64{s.Host + " PCPU": cpus, s.Host + " MEMORY_MB": 128, s.Host + " DISK_GB": 1}
+		}
+	}
+	for _, m := range computetest.Read[compute.MigrationRow](w, w.store) {
+		consumers[m.ID] = map[string]int64{}
+		if m.Status == compute.StatusFinished {
+			consumers[m.ID] = map[string]int64{m.Source + " PCPU": 2, m.Source + " MEMORY_MB": 128, m.Source + " DISK_GB": 1}
+		}
+	}
+	for id, want := range consumers {
+		if got := w.holds(id, "cn1", "cn2"); !maps.Equal(got, want) {
+			w.Errorf("%s: %s has %v, want %v: %s", what, id, got, want, w.why(id))
+		}
 	}
 }
