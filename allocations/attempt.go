@@ -10,8 +10,8 @@ import (
 	"github.com/berthcloud/berth/fault"
 )
 
-// An Attempt is one write of allocations. It is stored before the write is sent. It is kept as
-// JSON: its names are not to change.
+// An Attempt is one write of allocations. It is stored before the write is sent, as JSON: its names
+// are not to change.
 type Attempt struct {
 	At time.Time `json:"at"`
 	// Generation is the one that the consumer must have for the write to take place.
@@ -163,7 +163,7 @@ func (c *Change) Conclude(ctx context.Context, a *Attempt, o Outcome) error {
 }
 
 // conclude is Change.Conclude for any Record. An error of it does not matter to callers that are
-// answered already: the attempt is settled by whoever loads the record next.
+// answered already: the attempt is settled by the next caller that loads the record.
 func conclude(ctx context.Context, r Record, a *Attempt, o Outcome) error {
 	state, err := r.Load(ctx)
 	if err != nil || !state.Attempt.Is(a) {

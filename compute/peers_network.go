@@ -109,7 +109,7 @@ type ProjectNetwork struct {
 	External bool // and not shared
 }
 
-// A Port is a port of the network service. It is kept as JSON: its names are not to
+// A Port is a port of the network service. It is stored as JSON: its names are not to
 // change.
 type Port struct {
 	ID          ID     `json:"id"`

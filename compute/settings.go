@@ -58,8 +58,8 @@ type Settings struct {
 	// PortInterval is how often the ports of each server are compared with those of the network
 	// service, in whole seconds; less than a second means never.
 	PortInterval time.Duration
-	// History is how long the records of what has ended are kept: actions with their events, moves,
-	// and the usage of deleted servers. 0 means for ever.
+	// History is how long the records of what has ended are retained: actions with their events,
+	// moves, and the usage of deleted servers. 0 means for ever.
 	History time.Duration
 	// AllowNetworkQoS allows servers in networks that guarantee bandwidth. Nova refuses that.
 	AllowNetworkQoS bool

@@ -44,8 +44,8 @@ func splitSecrets(text string) (all []string) {
 	return all
 }
 
-// minHostSecret is the fewest characters of a secret: a key is sent to hosts, and whoever guesses
-// the secret has the keys of all.
+// minHostSecret is the fewest characters of a secret: a key is sent to hosts, and a client that
+// guesses the secret has the keys of all.
 const minHostSecret = 32
 
 func checkHostSecrets(text string) error {

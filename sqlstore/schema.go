@@ -222,8 +222,8 @@ func (s Schema) Revision(t *sqlconn.Tx) (string, error) {
 }
 
 // Unversioned returns the revision of a database without alembic_version: none
-// when it is empty, or its tables are and an interrupted beginning can be gone
-// on with; and the one this package works on when it has the tables for it.
+// when it is empty, or its tables are and an interrupted beginning can be
+// continued; and the one this package works on when it has the tables for it.
 // Upstream's service runs on such a database too: it looks at the revision only
 // when it is to upgrade. One that belongs to something else is refused.
 func (s Schema) Unversioned(t *sqlconn.Tx) (string, error) {

@@ -83,7 +83,7 @@ func readIdentity(path string) (guarantee.UUID, error) {
 }
 
 // makeIdentity makes a UUID and keeps it. Of several processes that do so at the same
-// time, all return the one that was kept.
+// time, all return the one that was stored.
 func (s *Settings) makeIdentity() (guarantee.UUID, error) {
 	path := filepath.Join(s.Default.StatePath, identityFile)
 	id := guarantee.UUID(uuid.New())

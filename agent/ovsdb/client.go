@@ -113,7 +113,7 @@ func (c *Client) session(ctx context.Context, r Remote) (used bool, err error) {
 	}
 	conn.notify = c.notified(conn)
 	var serving sync.WaitGroup
-	serving.Go(func() { _ = conn.serve(c.config.Probe, c.config.MaxMessage) }) // whoever uses conn receives why it ended
+	serving.Go(func() { _ = conn.serve(c.config.Probe, c.config.MaxMessage) }) // users of conn receive why it ended
 	defer serving.Wait()
 	defer context.AfterFunc(ctx, func() { conn.end(ctx.Err()) })()
 	if err := c.prepare(ctx, conn); err != nil {

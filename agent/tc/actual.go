@@ -34,7 +34,7 @@ type Minor uint16
 // The numbers by which this package's work is known.
 const (
 	// Major is the handle of its root qdiscs. Everything below one counts as this package's,
-	// whoever created it.
+	// also what others created.
 	Major uint16 = 0xbe70
 
 	// LeafMajor and the class's minor make the handle of a class's own queue.

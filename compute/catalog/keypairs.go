@@ -50,7 +50,7 @@ func (s *Service) ImportKeypair(ctx context.Context, k KeypairSpec) (compute.Key
 	return s.addKeypair(ctx, k.Project, row)
 }
 
-// GenerateKeypair makes a key for a user, and returns the private one, which is kept nowhere: in
+// GenerateKeypair makes a key for a user, and returns the private one, which is stored nowhere: in
 // PEM for SSH, for X509 as a PKCS #12 file without a password in base64. Faults: KeyPairExists,
 // KeypairLimitExceeded.
 func (s *Service) GenerateKeypair(

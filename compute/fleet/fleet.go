@@ -27,7 +27,7 @@ type Service struct {
 	findings findings
 }
 
-// New returns the hosts in a database. Without placement the trees of hosts are not kept there.
+// New returns the hosts in a database. Without placement the trees of hosts are not stored there.
 func New(db *compute.Database, servers Servers, p providertree.Placement) *Service {
 	s := &Service{db: db, servers: servers, findings: findings{all: map[string][]unlistedServer{}}}
 	if p != nil {

@@ -30,7 +30,7 @@ type mover struct {
 
 // moves returns the moves of what is allocated of classes and devices that leave, and of the CPUs
 // of servers with dedicated ones when the host begins to have some. The error names the consumers
-// of which nobody knows where they move, or is errUnread.
+// whose destination is not known, or is errUnread.
 func (h *Host) moves(want, removed []providertree.Provider, actual providertree.Tree) ([]providertree.Move, error) {
 	m := &mover{host: h, actual: actual, want: want, removed: removed, root: placement.UUID(h.ID.String())}
 	for _, step := range []func() error{m.dedicatedCPUs, m.ownClasses, m.removedDevices} {

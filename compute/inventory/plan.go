@@ -25,8 +25,8 @@ type Plan struct {
 // is moved to where the host has it now (see moves), once the tree has its allocations. The
 // provider of a device that vanished stays, reserved, until its units are released. What is in
 // Added and not in the files any more is removed, of any provider of the tree. An error is a
-// mistake of the operator's, a host that has changed its name, or an allocation of which nobody
-// knows where it moves. Then nothing must be changed.
+// mistake of the operator's, a host that has changed its name, or an allocation whose destination
+// is not known. Then nothing must be changed.
 func (h *Host) Plan(actual providertree.Tree) (Plan, error) {
 	var p Plan
 	root, exists := actual.Find(placement.UUID(h.ID.String()))

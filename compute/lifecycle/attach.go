@@ -188,7 +188,7 @@ type PortData struct {
 	// id that existed before and are not its own.
 	Creating    bool         `json:"making,omitempty"`
 	Preexisting []compute.ID `json:"others,omitempty"`
-	// Bound says that the port was bound, so that whoever deletes it releases its allocation.
+	// Bound says that the port was bound, so that its deletion releases its allocation.
 	Bound bool `json:"bound,omitempty"`
 	// Pending, unless nil, is a request to bind or to unbind the port that was not answered.
 	Pending *pendingRequest `json:"unsure,omitempty"`

@@ -14,7 +14,7 @@ import (
 )
 
 // claims write the allocations of servers. They keep nothing of an operation: attempts are stored
-// by whoever calls.
+// by the callers.
 type claims struct {
 	placement compute.Placement
 	network   compute.Network

@@ -21,7 +21,7 @@ func (b *buildJob) notDestroyed(event compute.EventRow) effect {
 	}
 }
 
-// removed is the effect of a deletion: the server's rows are deleted. Its actions are kept.
+// removed is the effect of a deletion: the server's rows are deleted. Its actions remain.
 func (b *buildJob) removed() effect {
 	return func(c *Change, row *compute.ServerRow) error {
 		if b.Event != "" {

@@ -519,7 +519,7 @@ func (c *Change) becomeDelete(row *compute.OperationRow, server compute.ServerRo
 	var d BuildData
 	for _, a := range actions {
 		if a.Action == DeleteAction {
-			// its global id is not kept
+			// Its global id is not stored.
 			d.Action, d.By = a.ID, compute.Caller{Project: a.Project, User: a.User, Request: a.Request}
 		}
 	}
@@ -538,5 +538,5 @@ func (c *Change) becomeDelete(row *compute.OperationRow, server compute.ServerRo
 	return c.Replace(row)
 }
 
-// maxCause bounds what is kept of why a host could not build a server, in runes.
+// maxCause bounds what is stored of why a host could not build a server, in runes.
 const maxCause = 1000

@@ -19,8 +19,8 @@
 //     at what is done.
 //   - A worker has a lease of the operation, and a Runner renews it. The context of a step ends
 //     with the lease; Leased says whether it has, for callers that are about to send a request.
-//   - A step that waits for an event ends with a Wait: the lease is released, and whoever stores
-//     the operation says when the event has occurred, or cannot any more.
+//   - A step that waits for an event ends with a Wait: the lease is released, and the writer that
+//     stores the operation says when the event has occurred, or cannot any more.
 //   - A step with another error is carried out again after a delay. When the error is Unanswered, a
 //     request may be under way still: as long as a lease, which is longer than a request takes, no
 //     worker takes it. Nothing is undone, and nothing else is done, while a request may still take

@@ -305,7 +305,7 @@ func (r *Runner[C, J]) move(ctx context.Context, j J, n Next[C]) error {
 	return errOver
 }
 
-// release leaves an operation to whoever takes it next.
+// release leaves an operation to the worker that takes it next.
 func (r *Runner[C, J]) release(ctx context.Context, j J, cause error) {
 	if j.Lost() {
 		return

@@ -1,6 +1,5 @@
 // Package scheduler chooses hosts for servers: it queries placement for candidates, has package
-// selection choose among them, and has whoever needs a host claim the choice, until a claim
-// succeeds.
+// selection choose among them, and has its caller claim the choice, until a claim succeeds.
 package scheduler
 
 import (

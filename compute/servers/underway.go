@@ -144,7 +144,7 @@ func (s *Service) operationViews(r compute.Reader, rows []compute.OperationSumma
 		v.Server.ID = row.Server
 		host, outstanding := hosts[row.Awaits]
 		switch {
-		case row.Worker == lifecycle.Unanswered: // nobody works on it until the request can take no effect any more
+		case row.Worker == lifecycle.Unanswered: // no worker takes it until the request can take no effect any more
 			v.State, v.Until = OperationDelayed, row.Lease
 		case row.Worker != "":
 			v.State, v.Worker, v.Until = OperationRunning, row.Worker, row.Lease

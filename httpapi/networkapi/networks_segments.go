@@ -108,7 +108,7 @@ func toSegments(v pyjson.Value) (pyjson.Value, error) {
 	return pyjson.NewArray(whole...), nil
 }
 
-// toSegmentationID takes the number of a VLAN or a tunnel, as far as it can be kept.
+// toSegmentationID takes the number of a VLAN or a tunnel, as far as it can be stored.
 func toSegmentationID(v pyjson.Value) (pyjson.Value, error) {
 	v, err := resource.ToInt(v)
 	if n, ok := v.Int64(); err == nil && (!ok || n < 0 || n > math.MaxInt32) {

@@ -120,7 +120,7 @@ func (a *API) listSecurityRules(ctx context.Context, where ...network.Match) ([]
 }
 
 // securityRuleTable are the attributes of rules, in the order in which they are
-// checked. The description is kept, and not shown.
+// checked. The description is stored, and not shown.
 func securityRuleTable() []securityRuleAttribute {
 	type S = security.RuleSpec
 	common := func(r *securityRule) *network.Common { return &r.Common }

@@ -2,7 +2,7 @@ package placementapi
 
 import "github.com/berthcloud/berth/httpapi/pyschema"
 
-// The schemas are kept as JSON text because answers show them: upstream's keys
+// The schemas are written as JSON text because answers show them: upstream's keys
 // in upstream's order. Parts that several schemas share are constants.
 const (
 	uuidPattern         = `^[0-9a-fA-F-]{36}$`

@@ -246,8 +246,8 @@ func (e *Exporter) scrape(w http.ResponseWriter, r *http.Request) {
 	write(w, r, s.text, e.own(s, time.Now()))
 }
 
-// write answers with a text that is kept compressed, and with more metrics: members of a gzip file
-// may follow each other, so that they are another member.
+// write answers with a text that is cached compressed, and with more metrics: members of a gzip
+// file may follow each other, so that they are another member.
 func write(w http.ResponseWriter, r *http.Request, text []byte, more []metrics.Family) {
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
 	w.Header().Set("Vary", "Accept-Encoding")

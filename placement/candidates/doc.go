@@ -36,7 +36,7 @@
 // satisfied by a provider of the anchor or by one that shares with it (a provider with
 // MISC_SHARES_VIA_AGGREGATE that has an aggregate in common with one of the anchor's).
 //
-//  1. Names are resolved; when one is unknown, the groups are gone through as
+//  1. Names are resolved; when one is unknown, the groups are examined as
 //     upstream does, to find which fault the caller must see, if any (compile.go,
 //     search.go).
 //  2. The trees are narrowed by intersecting the snapshot's bit sets of classes,

@@ -147,7 +147,7 @@ func (s *scenario) queryAfterClaim(line string, q placement.Query, want []string
 }
 
 // queryWithout empties the provider that the first candidate uses first, and
-// checks that exactly the candidates that use it are gone.
+// checks that exactly the candidates that use it are absent.
 func (s *scenario) queryWithout(line string, q placement.Query, want []string) {
 	b := s.b.Clone()
 	deleted := s.first(q).uses[0].provider

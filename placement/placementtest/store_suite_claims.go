@@ -21,7 +21,7 @@ var claims = []storeTest{
 }
 
 // twoHosts makes two providers, the second below the first, with inventory, a
-// consumer that holds some of both and one that is not kept.
+// consumer that holds some of both and one that is not stored.
 func twoHosts(c *storeCase) (one, two placement.ProviderRow, vm placement.ConsumerRow) {
 	c.Helper()
 	one = c.provider("cn1", nil)

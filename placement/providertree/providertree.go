@@ -201,7 +201,8 @@ func Compare(actual Tree, desired, remove []Provider) Plan {
 }
 
 // Misplaced returns the desired providers that have another name or parent in the actual tree. An
-// owner that allows nobody to rename or move its providers makes them the updates of its plan.
+// owner that allows no other writer to rename or move its providers makes them the updates of its
+// plan.
 func Misplaced(actual Tree, desired []Provider) []Provider {
 	return slices.DeleteFunc(slices.Clone(desired), func(want Provider) bool {
 		cur, exists := actual.Find(want.ID)

@@ -201,7 +201,7 @@ func consumerConflict(expected, got any) error {
 		"consumer generation conflict - expected %v but got %v", expected, got)
 }
 
-// A claimedProvider is a provider that the lines of a request name. The tree is kept with it for
+// A claimedProvider is a provider that the lines of a request name. The tree is stored with it for
 // the row of the bump, which names the root.
 type claimedProvider struct {
 	*snapshot.Provider

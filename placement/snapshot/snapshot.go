@@ -250,7 +250,7 @@ func (s *Snapshot) TraitAssociated(id placement.TraitID) bool {
 func (s *Snapshot) FreeCapacity(id placement.ClassID) FreeCapacity { return s.free[id] }
 
 // Totals returns the sums of each class of which there is inventory, in the order of the
-// classes. They are kept up as providers change: reading costs as much as there are classes.
+// classes. They are updated as providers change: reading costs as much as there are classes.
 func (s *Snapshot) Totals() []Totals {
 	var all []Totals
 	for _, n := range s.classes.List() {

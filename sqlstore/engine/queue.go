@@ -93,7 +93,7 @@ type Group struct {
 }
 
 // maxGroup is how many requests of a group are written together. It bounds the length of the
-// statements of a group, and how long the locks of its providers are kept.
+// statements of a group, and how long the locks of its providers are held.
 const maxGroup = 64
 
 // take removes the first job that waits, nil when there is none. A request of a group

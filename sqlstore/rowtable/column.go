@@ -167,7 +167,7 @@ func moment[T any](name string, at func(*T) *time.Time, older ...rows.Field) col
 	return c
 }
 
-// document is a column of JSON that is kept as it is. Nothing looks into it here: the service
+// document is a column of JSON that is stored as it is. Nothing looks into it here: the service
 // checks it before it writes. NULL and the empty text are nil.
 func document[T any](name string, at func(*T) *[]byte) column[T] {
 	return column[T]{
@@ -188,10 +188,10 @@ func texts[T any, S ~string](name string, at func(*T) *[]S) column[T] {
 	return listAs(name, at, same, same)
 }
 
-// emptyList is how a list without elements is kept.
+// emptyList is how a list without elements is stored.
 const emptyList = "[]"
 
-// listAs is a list of something that is kept as another type: one with names for
+// listAs is a list of something that is stored as another type: one with names for
 // JSON, which are not to change. An empty list reads as nil. Text that is no list ends the reading
 // with an error (Row.Bad).
 func listAs[T, E, S any](name string, at func(*T) *[]E, to func(E) S, from func(S) E) column[T] {

@@ -107,7 +107,7 @@ func portTable() *table[network.PortRow] {
 	)
 }
 
-// What lists in columns have as elements, with the names that are kept.
+// What lists in columns have as elements, with the names that are stored.
 type (
 	addressPool struct {
 		Start string `json:"start"`

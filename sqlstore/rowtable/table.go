@@ -43,7 +43,7 @@ type rowTable interface {
 	tableName() string
 }
 
-// A table says how rows of type T are kept, and has the statements for it. Columns
+// A table says how rows of type T are stored, and has the statements for it. Columns
 // of the key are texts.
 type table[T any] struct {
 	name    string

@@ -34,7 +34,7 @@ func LockFile(path string) (release func(), err error) {
 			return nil, fmt.Errorf("writing %s: %w", name, err)
 		}
 		return func() {
-			// Removed before it is let go: whoever locks the removed
+			// Removed before it is unlocked: a process that locks the removed
 			// file next finds that it is not there. One that others made
 			// in its place is theirs.
 			if isCurrent(f, name) {

@@ -22,7 +22,7 @@ const (
 	byDevice way = "device" // the device at a PCI address
 )
 
-// A plug is how a port is plugged in. It is kept as JSON.
+// A plug is how a port is plugged in. It is stored as JSON.
 type plug struct {
 	Port      string   `json:"port"`
 	Number    int      `json:"number"` // of its interface

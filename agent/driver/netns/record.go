@@ -13,7 +13,7 @@ import (
 	"github.com/berthcloud/berth/agent/driver"
 )
 
-// A record is what is kept of a server.
+// A record is what is stored of a server.
 type record struct {
 	Server  string `json:"server"`
 	Name    string `json:"name,omitempty"`

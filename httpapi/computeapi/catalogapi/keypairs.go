@@ -136,7 +136,7 @@ func createKeypair(q *wire.Request) error {
 		return err
 	}
 	var k compute.KeypairRow
-	var private []view.Member // the key, when it is made here: it is kept nowhere
+	var private []view.Member // the key, when it is made here: it is stored nowhere
 	if _, imports := v.Get("public_key"); imports {
 		k, err = q.API.Catalog.ImportKeypair(q.Context(), spec)
 	} else {

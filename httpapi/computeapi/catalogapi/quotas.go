@@ -165,7 +165,7 @@ func deleteQuotas(q *wire.Request) error {
 	return q.Done(http.StatusAccepted)
 }
 
-// classProject is the name under which the limits of a class of quotas are kept, like those of a
+// classProject is the name under which the limits of a class of quotas are stored, like those of a
 // project.
 func classProject(class string) string { return "class:" + class }
 

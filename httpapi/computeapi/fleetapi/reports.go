@@ -61,7 +61,7 @@ func takeReport(q *wire.Request) error {
 	if err != nil {
 		return err
 	}
-	if !v.IsFinite() { // it is kept as JSON
+	if !v.IsFinite() { // it is stored as JSON
 		return wire.BadRequest("host: a number is not finite")
 	}
 	r, err := reportIn(v)

@@ -39,7 +39,7 @@ func listMetadata(q *wire.Request) error {
 	return q.Respond(http.StatusOK, view.Object{view.TextMap("metadata", s.Metadata)})
 }
 
-// setMetadata adds what the body has to what is kept of the metadata.
+// setMetadata adds what the body has to the stored metadata.
 func setMetadata(q *wire.Request, rule string, kept func(map[string]string) map[string]string) error {
 	v, err := q.CheckMember(metadataSchema, "metadata")
 	if err != nil {

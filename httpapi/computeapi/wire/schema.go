@@ -10,7 +10,7 @@ import (
 	"github.com/berthcloud/berth/httpapi/pyschema"
 )
 
-// Schemas are kept as JSON text in Nova's order of keys: what comes first is named
+// Schemas are written as JSON text in Nova's order of keys: what comes first is named
 // first. Parts that several schemas share are constants.
 const (
 	StringPart = `{"type": "string"}`

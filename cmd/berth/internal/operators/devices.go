@@ -23,7 +23,7 @@ func noteNames(env cli.Env, format string, names []string) {
 	fmt.Fprintf(env.Stderr, "note: "+format+": %s\n", list)
 }
 
-// noteSpentDevices says on standard error which PCI devices nobody can use until an operator has
+// noteSpentDevices says on standard error which PCI devices no server can use until an operator has
 // cleaned them. They are no fault.
 func noteSpentDevices(env cli.Env, c *cloud.Cloud) {
 	var names []string
