@@ -71,7 +71,7 @@ func TestBindTunnelOnOVN(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	made, err := s.CreatePorts(t.Context(), []ports.Spec{{
+	created, err := s.CreatePorts(t.Context(), []ports.Spec{{
 		PortRow: network.PortRow{Common: network.Common{Project: "p"}, Network: nets[0].ID}, VNIC: "normal", Host: "h",
 		AnyIPs: true, AnyGroups: true, AnyPortSecurity: true,
 	}})
@@ -79,7 +79,7 @@ func TestBindTunnelOnOVN(t *testing.T) {
 		t.Fatal(err)
 	}
 	var details map[string]any
-	b := made[0].Binding
+	b := created[0].Binding
 	if err := json.Unmarshal(b.Details, &details); err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +137,7 @@ func TestBindOnDPDK(t *testing.T) {
 			_, _, err := c.service.Beat(t.Context(),
 				agents.Heartbeat{Type: test.driver.AgentType, Host: "dpdk", Configurations: []byte(configurations)})
 			c.must(err)
-			made, err := c.service.CreatePorts(t.Context(), []ports.Spec{{
+			created, err := c.service.CreatePorts(t.Context(), []ports.Spec{{
 				PortRow: network.PortRow{
 					Common:  network.Common{Project: "p"},
 					Network: c.net,
@@ -146,12 +146,12 @@ func TestBindOnDPDK(t *testing.T) {
 			}})
 			c.must(err)
 			var details map[string]any
-			c.must(json.Unmarshal(made[0].Binding.Details, &details))
+			c.must(json.Unmarshal(created[0].Binding.Details, &details))
 			if test.dir != "" {
-				test.details["vhostuser_socket"] = test.dir + "vhu" + string(made[0].ID[:11])
+				test.details["vhostuser_socket"] = test.dir + "vhu" + string(created[0].ID[:11])
 			}
-			if diff := cmp.Diff(test.details, details); made[0].Binding.VIF != test.vif || diff != "" {
-				t.Errorf("bound as %q, want %q; details (-want +got):\n%s", made[0].Binding.VIF, test.vif, diff)
+			if diff := cmp.Diff(test.details, details); created[0].Binding.VIF != test.vif || diff != "" {
+				t.Errorf("bound as %q, want %q; details (-want +got):\n%s", created[0].Binding.VIF, test.vif, diff)
 			}
 		})
 	}
@@ -175,12 +175,12 @@ func TestPlugged(t *testing.T) {
 		c.must(err)
 	}
 	boot := func(host string) network.ID {
-		made, err := c.service.CreatePorts(t.Context(), []ports.Spec{{
+		created, err := c.service.CreatePorts(t.Context(), []ports.Spec{{
 			PortRow: network.PortRow{Common: network.Common{Project: "p"}, Network: c.net}, VNIC: "normal", Host: host,
 			AnyIPs: true, AnyGroups: true, AnyPortSecurity: true,
 		}})
 		c.must(err)
-		return made[0].ID
+		return created[0].ID
 	}
 	mine, others, unbound := boot("one"), boot("other"), boot("")
 	var written []network.ID

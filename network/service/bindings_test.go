@@ -321,7 +321,7 @@ func TestAddressesOfDevicesFollowTheBinding(t *testing.T) {
 	m := newMoving(t)
 	m.must(m.service.DeletePort(t.Context(), m.port))
 	port := func(host, mac string) network.ID {
-		made, err := m.service.CreatePorts(t.Context(), []ports.Spec{{
+		created, err := m.service.CreatePorts(t.Context(), []ports.Spec{{
 			PortRow: network.PortRow{
 				Common: network.Common{Project: "p"}, Network: m.net, DeviceID: server,
 				DeviceOwner: "compute:nova",
@@ -330,7 +330,7 @@ func TestAddressesOfDevicesFollowTheBinding(t *testing.T) {
 			AnyIPs: true, AnyGroups: true, AnyPortSecurity: true,
 		}})
 		m.must(err)
-		return made[0].ID
+		return created[0].ID
 	}
 	m.port = port(host, "02:00:00:00:00:01")
 	other := port(destinationHost, "02:00:00:00:00:02")

@@ -92,12 +92,12 @@ func TestBulksReadOnce(t *testing.T) {
 		}
 	}
 	store.addresses, store.ports = 0, 0
-	made, err := s.CreatePorts(t.Context(), specs)
+	created, err := s.CreatePorts(t.Context(), specs)
 	if err != nil {
 		t.Fatal(err)
 	}
 	given := map[string]bool{}
-	for _, p := range made {
+	for _, p := range created {
 		for _, a := range p.Addresses {
 			given[a.IP] = true
 		}
@@ -121,7 +121,7 @@ func TestBulksReadOnce(t *testing.T) {
 func TestAddressesComeAndGo(t *testing.T) {
 	s, _, subnet := newBulk(t)
 	any := ports.FixedIP{Subnet: subnet.ID}
-	made, err := s.CreatePorts(t.Context(), []ports.Spec{
+	created, err := s.CreatePorts(t.Context(), []ports.Spec{
 		{
 			PortRow:  network.PortRow{Network: subnet.Network},
 			FixedIPs: []ports.FixedIP{any, {Subnet: subnet.ID, IP: "10.0.0.3"}, any},
@@ -130,21 +130,21 @@ func TestAddressesComeAndGo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := addressesOf(made[0]); got != "10.0.0.2 10.0.0.3 10.0.0.4" {
+	if got := addressesOf(created[0]); got != "10.0.0.2 10.0.0.3 10.0.0.4" {
 		t.Errorf("the port has %s", got)
 	}
-	p, err := s.UpdatePort(t.Context(), made[0].ID, func(spec *ports.Spec) error {
+	p, err := s.UpdatePort(t.Context(), created[0].ID, func(spec *ports.Spec) error {
 		spec.AnyIPs, spec.FixedIPs = false, []ports.FixedIP{{Subnet: subnet.ID, IP: "10.0.0.9"}}
 		return nil
 	})
 	if got := addressesOf(p); err != nil || got != "10.0.0.9" {
 		t.Errorf("the port has %s, %v", got, err)
 	}
-	if made, err = s.CreatePorts(t.Context(), []ports.Spec{{
+	if created, err = s.CreatePorts(t.Context(), []ports.Spec{{
 		PortRow: network.PortRow{Network: subnet.Network},
 		AnyIPs:  true,
-	}}); err != nil || addressesOf(made[0]) != "10.0.0.2" {
-		t.Errorf("the next port is %+v, %v", made, err)
+	}}); err != nil || addressesOf(created[0]) != "10.0.0.2" {
+		t.Errorf("the next port is %+v, %v", created, err)
 	}
 }
 
@@ -235,9 +235,9 @@ func TestBulksAreNearLinear(t *testing.T) {
 			NoGateway: true,
 			SubnetRow: network.SubnetRow{Network: subnet.Network, IPVersion: 4, CIDR: "11.0.0.0/8", Pools: pools(n)},
 		}
-		made, err := s.CreateSubnets(ctx, []topology.SubnetSpec{spec})
+		created, err := s.CreateSubnets(ctx, []topology.SubnetSpec{spec})
 		must(err)
-		must(s.DeleteSubnet(ctx, made[0].ID))
+		must(s.DeleteSubnet(ctx, created[0].ID))
 		spec.Pools = append(spec.Pools, network.Pool{Start: "11.0.0.8", End: "11.0.0.9"})
 		_, err = s.CreateSubnets(ctx, []topology.SubnetSpec{spec})
 		if _, code := fault.Of(err); code != "OverlappingAllocationPools" {

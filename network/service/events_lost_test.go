@@ -100,7 +100,7 @@ func newTalker(t *testing.T, portCount int) *talker {
 		t.Fatal(err)
 	}
 	for n := range portCount {
-		made, err := x.CreatePorts(ctx, []ports.Spec{{
+		created, err := x.CreatePorts(ctx, []ports.Spec{{
 			PortRow: network.PortRow{
 				Common: network.Common{Project: "p"}, Network: nets[0].ID,
 				DeviceOwner: "compute:nova", DeviceID: fmt.Sprint("server", n),
@@ -110,7 +110,7 @@ func newTalker(t *testing.T, portCount int) *talker {
 		if err != nil {
 			t.Fatal(err)
 		}
-		x.ports = append(x.ports, made[0].ID)
+		x.ports = append(x.ports, created[0].ID)
 	}
 	synctest.Wait()
 	return x

@@ -61,7 +61,7 @@ func sendEvents(t *testing.T, selection network.Events) {
 		must(err)
 	}
 	boot := func(vnic, owner, host string) network.ID {
-		made, err := s.CreatePorts(ctx, []ports.Spec{{
+		created, err := s.CreatePorts(ctx, []ports.Spec{{
 			PortRow: network.PortRow{
 				Common: network.Common{Project: "p"}, Network: nets[0].ID, DeviceOwner: owner,
 				DeviceID: "server",
@@ -69,7 +69,7 @@ func sendEvents(t *testing.T, selection network.Events) {
 			AnyIPs: true, AnyGroups: true, AnyPortSecurity: true,
 		}})
 		must(err)
-		return made[0].ID
+		return created[0].ID
 	}
 	port, whole, nobodys := boot("normal", "compute:nova", "h1"), boot("direct-physical", "compute:nova",
 		""), boot("normal", "network:dhcp", "h1")

@@ -16,7 +16,7 @@ import (
 	placementservice "github.com/berthcloud/berth/placement/service"
 )
 
-// A step is what changes what a server holds.
+// A step changes the allocations of a server.
 type step struct {
 	// own says that the port has a policy of its own, not its network's.
 	own bool
@@ -68,8 +68,8 @@ func (c *cloud) prepare(s step) {
 	c.newPort("")
 }
 
-// agrees holds placement against the ports: the server holds what they promise, their
-// profiles name the groups, and nothing is left to do.
+// agrees compares placement with the ports: the server has allocated what they promise, their
+// profiles name the groups, and nothing remains to be done.
 func (c *cloud) agrees(after string) {
 	c.t.Helper()
 	left, err := c.service.Recover(context.Background(), 0)

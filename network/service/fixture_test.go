@@ -193,10 +193,10 @@ func (w *fixture) allocatedText(allocated map[string]map[string]int64) string {
 		words = append(words, part)
 	}
 	if len(words) == 0 {
-		return "holds nothing"
+		return "allocated nothing"
 	}
 	slices.Sort(words)
-	return "holds " + strings.Join(words, ", ")
+	return "allocated " + strings.Join(words, ", ")
 }
 
 // answer is how a call ended.

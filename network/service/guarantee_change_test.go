@@ -138,17 +138,17 @@ func TestBindAddsWhatIsMissing(t *testing.T) {
 	ctx := context.Background()
 	c := newCloud(t)
 	c.must(c.service.DeletePort(ctx, c.port))
-	made, err := c.service.CreatePorts(ctx, []ports.Spec{{
+	created, err := c.service.CreatePorts(ctx, []ports.Spec{{
 		PortRow: network.PortRow{
 			Common: network.Common{Project: "p"}, Network: c.net,
 			Policy: c.policies["1000"],
 		}, VNIC: "normal",
 	}})
 	c.must(err)
-	request := c.service.Request(&made[0])
+	request := c.service.Request(&created[0])
 	c.claim(request.Groups[0].Resources)
 	bind := func() error {
-		_, err := c.service.UpdatePort(ctx, made[0].ID, func(s *ports.Spec) error {
+		_, err := c.service.UpdatePort(ctx, created[0].ID, func(s *ports.Spec) error {
 			s.DeviceID, s.DeviceOwner, s.Host = server, "compute:nova", host
 			s.Profile = []byte(`{"allocation": {"` + request.Groups[0].ID.String() + `": "` + c.provider + `"}}`)
 			return nil
@@ -163,15 +163,15 @@ func TestBindAddsWhatIsMissing(t *testing.T) {
 	c.must(bind())
 	allocated := c.allocated().Amounts[c.provider]
 	if sum := allocated["NET_BW_EGR_KILOBIT_PER_SEC"] + allocated["NET_BW_IGR_KILOBIT_PER_SEC"]; sum != 2500 {
-		t.Errorf("the server holds %v, want 1500 and 1000", allocated)
+		t.Errorf("the server has allocated %v, want 1500 and 1000", allocated)
 	}
 	unbind := func(s *ports.Spec) error {
 		s.DeviceID, s.DeviceOwner, s.Host, s.Profile = "", "", "", nil
 		return nil
 	}
-	_, err = c.service.UpdatePort(ctx, made[0].ID, unbind)
+	_, err = c.service.UpdatePort(ctx, created[0].ID, unbind)
 	c.must(err)
-	_, err = c.service.UpdatePort(ctx, made[0].ID,
+	_, err = c.service.UpdatePort(ctx, created[0].ID,
 		func(s *ports.Spec) error { s.Policy = c.policies["2000"]; return nil })
 	c.must(err)
 	if err := bind(); code(err) != "ResourceRequestChanged" {
@@ -185,7 +185,7 @@ func TestBindWithAnotherPolicyIsOfTheNewOne(t *testing.T) {
 	ctx := context.Background()
 	c := newCloud(t)
 	c.must(c.service.DeletePort(ctx, c.port))
-	made, err := c.service.CreatePorts(ctx, []ports.Spec{{
+	created, err := c.service.CreatePorts(ctx, []ports.Spec{{
 		PortRow: network.PortRow{
 			Common: network.Common{Project: "p"}, Network: c.net,
 			Policy: c.policies["1000"],
@@ -193,20 +193,20 @@ func TestBindWithAnotherPolicyIsOfTheNewOne(t *testing.T) {
 	}})
 	c.must(err)
 	bind := func(group string) error {
-		_, err := c.service.UpdatePort(ctx, made[0].ID, func(s *ports.Spec) error {
+		_, err := c.service.UpdatePort(ctx, created[0].ID, func(s *ports.Spec) error {
 			s.Policy, s.DeviceID, s.DeviceOwner, s.Host = c.policies["2000"], server, "compute:nova", host
 			s.Profile = []byte(`{"allocation": {"` + group + `": "` + c.provider + `"}}`)
 			return nil
 		})
 		return err
 	}
-	c.claim(c.service.Request(&made[0]).Groups[0].Resources)
-	if err := bind(c.service.Request(&made[0]).Groups[0].ID.String()); code(err) != "ResourceRequestChanged" {
+	c.claim(c.service.Request(&created[0]).Groups[0].Resources)
+	if err := bind(c.service.Request(&created[0]).Groups[0].ID.String()); code(err) != "ResourceRequestChanged" {
 		t.Errorf("with an allocation for the former policy: %v", err)
 	}
 	rules, err := c.service.Rules(ctx, c.policies["2000"])
 	c.must(err)
-	next := made[0]
+	next := created[0]
 	next.Rules = rules
 	c.must(bind(c.service.Request(&next).Groups[0].ID.String()))
 	c.checkAllocated(2000)

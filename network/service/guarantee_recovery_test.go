@@ -299,7 +299,7 @@ func TestBindAmongOtherChanges(t *testing.T) {
 				}
 			}
 			if diff := cmp.Diff(want, c.allocated().Amounts[c.provider]); diff != "" {
-				t.Errorf("what the server holds (-want +got):\n%s", diff)
+				t.Errorf("the allocations of the server (-want +got):\n%s", diff)
 			}
 			c.must(c.service.DeletePort(ctx, one))
 			if other != "" {
@@ -330,14 +330,14 @@ func TestBindAfterWhatWasNotFreed(t *testing.T) {
 // unbound makes a port with a policy.
 func (c *cloud) unbound(policy string) network.ID {
 	c.t.Helper()
-	made, err := c.service.CreatePorts(context.Background(), []ports.Spec{{
+	created, err := c.service.CreatePorts(context.Background(), []ports.Spec{{
 		PortRow: network.PortRow{
 			Common: network.Common{Project: "p"}, Network: c.net,
 			Policy: c.policies[policy],
 		}, VNIC: "normal",
 	}})
 	c.must(err)
-	return made[0].ID
+	return created[0].ID
 }
 
 // bind binds a port for the server.

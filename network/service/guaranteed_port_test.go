@@ -160,7 +160,7 @@ func (c *cloud) must(err error) {
 func (c *cloud) newPolicy(name string, rate int64, directions ...string) network.ID {
 	c.t.Helper()
 	ctx := context.Background()
-	made, err := c.service.CreatePolicies(ctx, []network.PolicyRow{{Common: network.Common{Project: "p", Name: name}}})
+	created, err := c.service.CreatePolicies(ctx, []network.PolicyRow{{Common: network.Common{Project: "p", Name: name}}})
 	c.must(err)
 	if len(directions) == 0 {
 		directions = []string{network.Egress, network.Ingress}
@@ -168,11 +168,11 @@ func (c *cloud) newPolicy(name string, rate int64, directions ...string) network
 	for _, direction := range directions {
 		if rate > 0 {
 			_, err := c.service.CreateRule(ctx,
-				network.RuleRow{Policy: made[0].ID, Type: network.MinimumBandwidth, Direction: direction, Rate: rate})
+				network.RuleRow{Policy: created[0].ID, Type: network.MinimumBandwidth, Direction: direction, Rate: rate})
 			c.must(err)
 		}
 	}
-	return made[0].ID
+	return created[0].ID
 }
 
 // beat lets the agent of the host report a bridge, and brings that into placement.
@@ -217,27 +217,27 @@ func (c *cloud) track(a agents.Agent, hypervisor string, root placement.UUID) {
 func (c *cloud) newPort(policy network.ID) network.ID {
 	c.t.Helper()
 	ctx := context.Background()
-	made, err := c.service.CreatePorts(ctx, []ports.Spec{{
+	created, err := c.service.CreatePorts(ctx, []ports.Spec{{
 		PortRow: network.PortRow{Common: network.Common{Project: "p"}, Network: c.net, Policy: policy},
 		AnyIPs:  true, AnyGroups: true, AnyPortSecurity: true, VNIC: "normal",
 	}})
 	c.must(err)
 	allocation := map[string]string{}
-	for _, g := range c.service.Request(&made[0]).Groups {
+	for _, g := range c.service.Request(&created[0]).Groups {
 		allocation[g.ID.String()] = c.provider
 		c.claim(g.Resources)
 	}
 	profile, err := json.Marshal(map[string]any{"allocation": allocation, "pci_slot": "kept"})
 	c.must(err)
-	_, err = c.service.UpdatePort(ctx, made[0].ID, func(s *ports.Spec) error {
+	_, err = c.service.UpdatePort(ctx, created[0].ID, func(s *ports.Spec) error {
 		s.DeviceID, s.DeviceOwner, s.Host, s.Profile = server, "compute:nova", host, profile
 		return nil
 	})
 	c.must(err)
-	return made[0].ID
+	return created[0].ID
 }
 
-// claim adds to what the server holds, as compute does.
+// claim adds to the allocations of the server, as compute does.
 func (c *cloud) claim(amounts map[string]int64) {
 	c.t.Helper()
 	a := c.allocated()
@@ -283,10 +283,10 @@ func (c *cloud) checkAllocated(want int64) {
 	all := c.allocated()
 	allocated := all.Amounts[c.provider]
 	if allocated[guarantee.EgressBandwidth] != want || allocated[guarantee.IngressBandwidth] != want {
-		c.t.Errorf("the server holds %v of the bridge, want %d in each direction", allocated, want)
+		c.t.Errorf("the server has allocated %v of the bridge, want %d in each direction", allocated, want)
 	}
 	if all.Amounts[hostID]["VCPU"] != 1 {
-		c.t.Error("what it holds elsewhere has changed")
+		c.t.Error("its other allocations have changed")
 	}
 }
 

@@ -68,7 +68,7 @@ func TestMTUs(t *testing.T) {
 			set := network.DefaultSettings()
 			set.MTU, set.VLANs = tc.mtus, map[string][]network.Range{"fast": nil, "slow": nil}
 			s := newService(t, set)
-			made, err := s.CreateNetworks(context.Background(),
+			created, err := s.CreateNetworks(context.Background(),
 				[]topology.NetworkSpec{{NetworkRow: network.NetworkRow{MTU: tc.request}, Segments: tc.segments}})
 			if tc.want == 0 {
 				f, ok := fault.Find(err)
@@ -78,8 +78,8 @@ func TestMTUs(t *testing.T) {
 				}
 				return
 			}
-			if err != nil || made[0].MTU != tc.want {
-				t.Errorf("CreateNetworks = %+v, %v, want the MTU %d", made, err, tc.want)
+			if err != nil || created[0].MTU != tc.want {
+				t.Errorf("CreateNetworks = %+v, %v, want the MTU %d", created, err, tc.want)
 			}
 		})
 	}
@@ -103,12 +103,12 @@ func TestExternalNetworksHaveATypeOfTheirOwn(t *testing.T) {
 		set.VLANs, set.Tunnels = map[string][]network.Range{
 			"p": nil,
 		}, map[string][]network.Range{network.VXLAN: {{Low: 1, High: 9}}}
-		made, err := newService(t, set).CreateNetworks(context.Background(),
+		created, err := newService(t, set).CreateNetworks(context.Background(),
 			[]topology.NetworkSpec{{NetworkRow: network.NetworkRow{External: tc.external}}})
 		switch _, code := fault.Of(err); {
 		case tc.want == "" && code == "NoNetworkAvailable":
-		case err != nil || made[0].Segments[0].Type != tc.want:
-			t.Errorf("with %q an external (%v) network is %+v, %v, want of type %q", tc.of, tc.external, made, err,
+		case err != nil || created[0].Segments[0].Type != tc.want:
+			t.Errorf("with %q an external (%v) network is %+v, %v, want of type %q", tc.of, tc.external, created, err,
 				tc.want)
 		}
 	}

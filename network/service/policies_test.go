@@ -64,10 +64,10 @@ func TestNetworksThatGuaranteeNothing(t *testing.T) {
 					network.RuleRow{Policy: policy, Type: network.MinimumBandwidth, Direction: "egress", Rate: 5})
 				return err
 			}
-			made, err := s.CreatePolicies(t.Context(),
+			created, err := s.CreatePolicies(t.Context(),
 				[]network.PolicyRow{{Common: network.Common{Project: "p"}}, {Common: network.Common{Project: "p"}}})
 			must(err)
-			minimum, empty := made[0].ID, made[1].ID
+			minimum, empty := created[0].ID, created[1].ID
 			must(promise(minimum))
 			nets, err := build(empty)
 			must(err)

@@ -80,7 +80,7 @@ var (
 	}
 	acts = map[string]func(*fixture, []string) error{
 		"boot": (*fixture).boot, "bind": (*fixture).bind, "set": (*fixture).set, "rule": (*fixture).changeRule,
-		"delete": (*fixture).remove, "holds": (*fixture).setAllocations,
+		"delete": (*fixture).remove, "allocate": (*fixture).setAllocations,
 		"rivals": func(w *fixture, args []string) (err error) {
 			w.placement.rivals, err = strconv.Atoi(args[0])
 			return err
@@ -211,10 +211,10 @@ func (w *fixture) makeNet(args []string) error {
 		spec.Segments = append(spec.Segments,
 			topology.SegmentSpec{Type: kind, PhysicalNetwork: physical, SegmentationID: -1})
 	}
-	made, err := w.service.CreateNetworks(context.Background(), []topology.NetworkSpec{spec})
+	created, err := w.service.CreateNetworks(context.Background(), []topology.NetworkSpec{spec})
 	if err == nil {
-		w.ids[args[0]] = made[0].ID
-		w.name(string(made[0].ID), args[0])
+		w.ids[args[0]] = created[0].ID
+		w.name(string(created[0].ID), args[0])
 	}
 	return err
 }
@@ -237,11 +237,11 @@ func (w *fixture) ruleOf(policy, word string) network.RuleRow {
 }
 
 func (w *fixture) makePolicy(args []string) error {
-	made, err := w.service.CreatePolicies(context.Background(),
+	created, err := w.service.CreatePolicies(context.Background(),
 		[]network.PolicyRow{{Common: network.Common{Project: "p", Name: args[0]}}})
 	w.must(err)
-	w.ids[args[0]] = made[0].ID
-	w.name(string(made[0].ID), args[0])
+	w.ids[args[0]] = created[0].ID
+	w.name(string(created[0].ID), args[0])
 	for _, word := range args[1:] {
 		if err := w.addRule(args[0], word); err != nil {
 			return err
@@ -278,10 +278,10 @@ func (w *fixture) makePort(args []string) error {
 		spec.DeviceID = w.serverID(v)
 		w.server[name] = v
 	}
-	made, err := w.service.CreatePorts(context.Background(), []ports.Spec{spec})
+	created, err := w.service.CreatePorts(context.Background(), []ports.Spec{spec})
 	if err == nil {
-		w.ids[name], w.ports = made[0].ID, append(w.ports, name)
-		w.name(string(made[0].ID), name)
+		w.ids[name], w.ports = created[0].ID, append(w.ports, name)
+		w.name(string(created[0].ID), name)
 	}
 	return err
 }

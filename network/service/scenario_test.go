@@ -35,7 +35,7 @@ import (
 //	set net0 policy=gold              "none" for none
 //	rule gold add bw:egress=5         or change, or remove
 //	delete p                          or a policy
-//	holds s cn1/br0 EGR=5             somebody changes what a server holds; "holds s" for nothing
+//	allocate s cn1/br0 EGR=5          the allocations of a server are changed; "allocate s" for none
 //	rivals 9                          so many of the next writes to placement come too late
 //	silent cn1                        its agents are dead
 //	beat cn1 ovs [start] br0:physnet0:10000:10000 [raw=7]
@@ -44,7 +44,7 @@ import (
 //	synced cn1 ovs ok                 how that ended, or why not
 //	forget cn1 ovs                    the record of the agent is deleted
 //
-// The answer to a line is what has changed: ports, and what servers hold.
+// The answer to a line is what has changed: ports, and the allocations of servers.
 func TestScenarios(t *testing.T) {
 	for _, file := range golden.Files(t, "testdata/*.txt") {
 		t.Run(filepath.Base(file), func(t *testing.T) {

@@ -18,10 +18,10 @@ func TestSegmentsComeAndGo(t *testing.T) {
 			SegmentationID: id,
 		}}
 	}
-	made, err := c.service.CreateSegments(ctx, vlan(101))
+	created, err := c.service.CreateSegments(ctx, vlan(101))
 	c.must(err)
 	subnets, err := c.service.CreateSubnets(ctx, []topology.SubnetSpec{{SubnetRow: network.SubnetRow{
-		Common: network.Common{Project: "p"}, Network: c.net, Segment: made[0].ID, IPVersion: 4, CIDR: "10.0.0.0/24",
+		Common: network.Common{Project: "p"}, Network: c.net, Segment: created[0].ID, IPVersion: 4, CIDR: "10.0.0.0/24",
 	}}})
 	c.must(err)
 	bound := c.look(c.port).Binding.Segment
@@ -47,7 +47,7 @@ func TestSegmentsComeAndGo(t *testing.T) {
 			_, err := c.service.CreateSegments(ctx, append(vlan(102), vlan(100)...))
 			return err
 		}, "VlanIdInUse"},
-		{"one with a subnet goes", func() error { return c.service.DeleteSegment(ctx, made[0].ID) }, "SegmentInUse"},
+		{"one with a subnet goes", func() error { return c.service.DeleteSegment(ctx, created[0].ID) }, "SegmentInUse"},
 		{"one with a bound port goes", func() error { return c.service.DeleteSegment(ctx, bound) }, "SegmentInUse"},
 		{"one that is none goes", func() error { return c.service.DeleteSegment(ctx, "none") }, "SegmentNotFound"},
 	} {
@@ -56,7 +56,7 @@ func TestSegmentsComeAndGo(t *testing.T) {
 		}
 	}
 	c.must(c.service.DeleteSubnet(ctx, subnets[0].ID))
-	c.must(c.service.DeleteSegment(ctx, made[0].ID))
+	c.must(c.service.DeleteSegment(ctx, created[0].ID))
 	left, err := c.service.Segments(ctx, network.Where(network.ByNetwork, c.net))
 	c.must(err)
 	if len(left) != 1 || left[0].ID != bound {

@@ -52,11 +52,11 @@ func newTrunked(t *testing.T) *trunked {
 			AnyIPs: true, AnyGroups: true, AnyPortSecurity: true,
 		}
 	}
-	made, err := w.CreatePorts(t.Context(), []ports.Spec{
+	created, err := w.CreatePorts(t.Context(), []ports.Spec{
 		port(nets[0].ID, "compute:nova"), port(nets[1].ID, ""), port(nets[1].ID, ""),
 	})
 	w.must(err)
-	w.parent, w.subport, w.spare = made[0].ID, made[1].ID, made[2].ID
+	w.parent, w.subport, w.spare = created[0].ID, created[1].ID, created[2].ID
 	trunks, err := w.CreateTrunks(t.Context(), []ports.TrunkSpec{{
 		TrunkRow: network.TrunkRow{Common: network.Common{Project: "p"}, Port: w.parent, AdminStateUp: true},
 		Subports: []ports.SubportSpec{{Port: w.subport, SegmentationType: network.VLAN, SegmentationID: 42}},

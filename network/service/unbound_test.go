@@ -69,7 +69,7 @@ func TestWhyUnbound(t *testing.T) {
 		{"good", "normal", `{"allocation": 7}`, "the allocation in binding:profile is of an unknown form"},
 	} {
 		log.Reset()
-		made, err := s.CreatePorts(t.Context(), []ports.Spec{{
+		created, err := s.CreatePorts(t.Context(), []ports.Spec{{
 			PortRow: network.PortRow{
 				Common:  network.Common{Project: "p"},
 				Network: nets[0].ID,
@@ -79,7 +79,7 @@ func TestWhyUnbound(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := s.WhyUnbound(t.Context(), made[0].ID, "")
+		got, err := s.WhyUnbound(t.Context(), created[0].ID, "")
 		if err != nil || !strings.HasPrefix(got, test.want) || (got == "") != (test.want == "") {
 			t.Errorf("a %s port on %s with %s: %q, %v, want %q", test.vnic, test.host, test.profile, got, err,
 				test.want)

@@ -105,7 +105,7 @@ func (x *instances) network(name string) network.ID {
 // port makes a server's port on a host.
 func (x *instances) port(s *service.Service, host string) network.ID {
 	x.Helper()
-	made, err := s.CreatePorts(x.Context(), []ports.Spec{{
+	created, err := s.CreatePorts(x.Context(), []ports.Spec{{
 		PortRow: network.PortRow{
 			Common: network.Common{Project: "p"}, Network: x.net, DeviceOwner: "compute:nova",
 			DeviceID: "server",
@@ -113,7 +113,7 @@ func (x *instances) port(s *service.Service, host string) network.ID {
 		AnyIPs: true, AnyGroups: true, AnyPortSecurity: true, VNIC: "normal", Host: host,
 	}})
 	x.must(err)
-	return made[0].ID
+	return created[0].ID
 }
 
 // follow has both instances look for each other's changes: a look has ended when the next one
@@ -204,9 +204,9 @@ func TestChangesWakeTheirHost(t *testing.T) {
 		},
 		{"it is wired again", func() error { return s.SetPortsUp(t.Context(), "a", []network.ID{port}, true) }, nil},
 		{"a policy is made", func() error {
-			made, err := s.CreatePolicies(t.Context(),
+			created, err := s.CreatePolicies(t.Context(),
 				[]network.PolicyRow{{Common: network.Common{Project: "p", Name: "p"}}})
-			policy = made[0].ID
+			policy = created[0].ID
 			return err
 		}, nil},
 		{
@@ -254,11 +254,11 @@ func TestWhatDiffersWakes(t *testing.T) {
 		return ids[random.IntN(len(ids))]
 	}
 	x.must(func() error {
-		made, err := x.services[0].CreatePolicies(t.Context(), []network.PolicyRow{{Common: network.Common{
+		created, err := x.services[0].CreatePolicies(t.Context(), []network.PolicyRow{{Common: network.Common{
 			Project: "p",
 			Name:    "1",
 		}}, {Common: network.Common{Project: "p", Name: "2"}}})
-		for _, p := range made {
+		for _, p := range created {
 			policies = append(policies, p.ID)
 		}
 		return err

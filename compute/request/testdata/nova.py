@@ -1,4 +1,4 @@
-"""Says what Nova would ask placement for.
+"""Says what Nova would request from placement.
 
 stdin: a list of requests as in parity_test.go.
 stdout: a list: of parameters, of two such lists (with the query that finds hosts
