@@ -47,7 +47,8 @@ var rules = []struct{ pkg, may string }{
 	{"placement/service", "fault placement placement/snapshot"},
 	{"placement/providertree", "allocations fault placement"},
 	{"placement/providertree/providertreetest", "allocations fault guarantee placement placement/providertree"},
-	{"placement/placementtest", "fault internal/golden internal/storetest placement placement/candidates placement/snapshot"},
+	{"placement/placementtest", "fault internal/golden internal/storetest placement placement/candidates " +
+		"placement/snapshot"},
 	{"allocations", "fault internal/backoff"},
 	{"rows", ""},
 	{"watch", "rows"},
@@ -62,26 +63,35 @@ var rules = []struct{ pkg, may string }{
 	{"network/security", "fault network network/quotas"},
 	{"network/qos", "fault guarantee network"},
 	{"network/reallocation", "allocations fault guarantee network network/intents"},
-	{"network/topology", "fault network network/agents network/binding network/ipam network/qos network/quotas network/reallocation network/security"},
-	{"network/ports", "allocations fault guarantee network network/agents network/binding network/intents network/ipam network/qos network/quotas network/reallocation network/security network/topology rows watch"},
-	{"network/service", "allocations fault network network/agents network/ports network/qos network/quotas network/reallocation network/security network/topology"},
+	{"network/topology", "fault network network/agents network/binding network/ipam network/qos network/quotas " +
+		"network/reallocation network/security"},
+	{"network/ports", "allocations fault guarantee network network/agents network/binding network/intents network/ipam " +
+		"network/qos network/quotas network/reallocation network/security network/topology rows watch"},
+	{"network/service", "allocations fault network network/agents network/ports network/qos network/quotas " +
+		"network/reallocation network/security network/topology"},
 	{"network/networktest", "guarantee internal/storetest network rows"},
 	{"network/tracking", "allocations guarantee network placement placement/providertree"},
 	{"network/ovnagents", "agent/ovn agent/ovsdb agent/settings config guarantee network network/agents"},
-	{"compute", "allocations compute/extraspecs compute/hostlist compute/inventory compute/operation compute/request compute/selection fault guarantee placement rows watch"},
+	{"compute", "allocations compute/extraspecs compute/hostlist compute/inventory compute/operation compute/request " +
+		"compute/selection fault guarantee placement rows watch"},
 	{"compute/catalog", "allocations compute compute/extraspecs compute/selection fault"},
-	{"compute/computetest", "compute compute/fleet compute/lifecycle compute/scheduler compute/serverports compute/servers fault internal/logtest internal/storetest placement/providertree sqlstore sqlstore/rowtable"},
+	{"compute/computetest", "compute compute/fleet compute/lifecycle compute/scheduler compute/serverports " +
+		"compute/servers fault internal/logtest internal/storetest placement/providertree sqlstore sqlstore/rowtable"},
 	{"compute/extraspecs", "fault placement"},
-	{"compute/fleet", "allocations compute compute/extraspecs compute/hostlist compute/inventory fault placement placement/providertree watch"},
+	{"compute/fleet", "allocations compute compute/extraspecs compute/hostlist compute/inventory fault placement " +
+		"placement/providertree watch"},
 	{"compute/hostlist", ""},
 	{"compute/inventory", "guarantee placement placement/providertree"},
-	{"compute/lifecycle", "allocations compute compute/hostlist compute/operation compute/request compute/scheduler compute/selection compute/serverports fault guarantee placement watch"},
+	{"compute/lifecycle", "allocations compute compute/hostlist compute/operation compute/request compute/scheduler " +
+		"compute/selection compute/serverports fault guarantee placement watch"},
 	{"compute/operation", ""},
 	{"compute/request", "compute/extraspecs fault guarantee placement"},
-	{"compute/scheduler", "allocations compute compute/extraspecs compute/request compute/selection fault guarantee placement"},
+	{"compute/scheduler", "allocations compute compute/extraspecs compute/request compute/selection fault guarantee " +
+		"placement"},
 	{"compute/selection", "allocations compute/request placement"},
 	{"compute/serverports", "compute compute/request fault guarantee"},
-	{"compute/servers", "compute compute/extraspecs compute/lifecycle compute/request compute/scheduler compute/serverports fault watch"},
+	{"compute/servers", "compute compute/extraspecs compute/lifecycle compute/request compute/scheduler " +
+		"compute/serverports fault watch"},
 	{"sqlstore", "placement sqlstore/engine sqlstore/migrations sqlstore/sqlconn"},
 	{"sqlstore/engine", "fault sqlstore/migrations sqlstore/sqlconn"},
 	{"sqlstore/rowtable", "compute network rows sqlstore/engine sqlstore/migrations sqlstore/sqlconn"},
@@ -92,20 +102,30 @@ var rules = []struct{ pkg, may string }{
 	{"httpapi", "fault httpapi/pyjson identity identity/hostkey logging microversion"},
 	{"httpapi/pyjson", ""},
 	{"httpapi/pyschema", "httpapi/pyjson"},
-	{"httpapi/placementapi", "fault httpapi httpapi/pyjson httpapi/pyschema identity identity/policy microversion ops/explain placement placement/candidates placement/events placement/service placement/snapshot"},
+	{"httpapi/placementapi", "fault httpapi httpapi/pyjson httpapi/pyschema identity identity/policy microversion " +
+		"ops/explain placement placement/candidates placement/events placement/service placement/snapshot"},
 
-	{"httpapi/placementapi/placementapitest", "httpapi httpapi/placementapi identity/policy microversion placement placement/service sqlstore"},
+	{"httpapi/placementapi/placementapitest", "httpapi httpapi/placementapi identity/policy microversion placement " +
+		"placement/service sqlstore"},
 	{"httpapi/identityapi", "fault httpapi identity identity/local"},
 	{"images", ""},
 	{"httpapi/imageapi", "fault httpapi images"},
 	{"httpapi/view", "httpapi httpapi/pyjson"},
-	{"httpapi/computeapi", "compute/catalog compute/fleet compute/servers httpapi httpapi/computeapi/catalogapi httpapi/computeapi/fleetapi httpapi/computeapi/serversapi httpapi/computeapi/wire httpapi/pyjson httpapi/view identity/policy microversion"},
-	{"httpapi/computeapi/wire", "compute compute/catalog compute/fleet compute/servers fault httpapi httpapi/pyjson httpapi/pyschema httpapi/view identity identity/policy microversion"},
-	{"httpapi/computeapi/catalogapi", "compute compute/catalog fault httpapi httpapi/computeapi/wire httpapi/pyjson httpapi/pyschema httpapi/view"},
-	{"httpapi/computeapi/fleetapi", "compute compute/fleet compute/hostlist compute/inventory fault guarantee httpapi httpapi/computeapi/wire httpapi/pyjson httpapi/pyschema httpapi/view"},
-	{"httpapi/computeapi/serversapi", "compute compute/servers fault httpapi httpapi/computeapi/wire httpapi/pyjson httpapi/pyschema httpapi/view"},
+	{"httpapi/computeapi", "compute/catalog compute/fleet compute/servers httpapi httpapi/computeapi/catalogapi " +
+		"httpapi/computeapi/fleetapi httpapi/computeapi/serversapi httpapi/computeapi/wire httpapi/pyjson httpapi/view " +
+		"identity/policy microversion"},
+	{"httpapi/computeapi/wire", "compute compute/catalog compute/fleet compute/servers fault httpapi httpapi/pyjson " +
+		"httpapi/pyschema httpapi/view identity identity/policy microversion"},
+	{"httpapi/computeapi/catalogapi", "compute compute/catalog fault httpapi httpapi/computeapi/wire httpapi/pyjson " +
+		"httpapi/pyschema httpapi/view"},
+	{"httpapi/computeapi/fleetapi", "compute compute/fleet compute/hostlist compute/inventory fault guarantee httpapi " +
+		"httpapi/computeapi/wire httpapi/pyjson httpapi/pyschema httpapi/view"},
+	{"httpapi/computeapi/serversapi", "compute compute/servers fault httpapi httpapi/computeapi/wire httpapi/pyjson " +
+		"httpapi/pyschema httpapi/view"},
 	{"httpapi/resource", "fault httpapi httpapi/pyjson identity identity/policy rows"},
-	{"httpapi/networkapi", "fault guarantee httpapi httpapi/pyjson httpapi/resource identity identity/policy network network/agents network/portlist network/ports network/qos network/reallocation network/security network/service network/topology"},
+	{"httpapi/networkapi", "fault guarantee httpapi httpapi/pyjson httpapi/resource identity identity/policy network " +
+		"network/agents network/portlist network/ports network/qos network/reallocation network/security network/service " +
+		"network/topology"},
 
 	{"agent", "agent/failover agent/settings internal/backoff network/portlist"},
 	{"agent/enforce", "agent agent/ovs agent/ovsdb agent/settings agent/tc guarantee network/portlist"},
@@ -121,24 +141,38 @@ var rules = []struct{ pkg, may string }{
 	{"agent/tc", ""},
 	{"agent/tc/tctest", "agent/tc"},
 	{"client", "fault identity/hostkey internal/backoff"},
-	{"client/placementclient", "allocations client compute compute/inventory compute/operation compute/request compute/selection fault microversion placement placement/providertree"},
+	{"client/placementclient", "allocations client compute compute/inventory compute/operation compute/request " +
+		"compute/selection fault microversion placement placement/providertree"},
 	{"client/neutronclient", "client compute compute/operation compute/request fault guarantee"},
 	{"client/glanceclient", "client compute compute/extraspecs"},
 	{"client/novaclient", "client fault network"},
 	{"client/berthclient", "agent agent/host client compute compute/hostlist network/portlist"},
-	{"client/clienttest", "client fault httpapi/placementapi/placementapitest placement/providertree/providertreetest placement/service"},
+	{"client/clienttest", "client fault httpapi/placementapi/placementapitest placement/providertree/providertreetest " +
+		"placement/service"},
 	{"internal/ovstest", "internal/process"},
 
-	{"daemon", "agent/ovsdb client client/glanceclient client/neutronclient client/novaclient client/placementclient compute compute/catalog compute/fleet compute/lifecycle compute/request compute/scheduler compute/selection compute/serverports compute/servers config fault guarantee httpapi httpapi/computeapi httpapi/networkapi httpapi/placementapi identity identity/authcheck identity/hostkey identity/keystone identity/policy internal/gcpolicy logging microversion network network/agents network/ovnagents network/service network/tracking ops/exporter placement placement/candidates placement/providertree placement/service placement/snapshot sqlstore sqlstore/rowtable systemd tracing watch"},
-	{"daemon/hostagent", "agent agent/driver agent/driver/netns agent/enforce agent/host agent/node agent/ovsdb agent/settings agent/tc client client/berthclient compute compute/inventory config daemon guarantee logging osloconfig"},
-	{"devcloud", "agent agent/driver agent/driver/netns agent/enforce agent/host agent/settings agent/tc client client/berthclient compute compute/catalog compute/inventory config daemon daemon/hostagent fault guarantee httpapi httpapi/identityapi httpapi/imageapi identity identity/hostkey identity/local images internal/backoff internal/gcpolicy logging network osloconfig"},
+	{"daemon", "agent/ovsdb client client/glanceclient client/neutronclient client/novaclient client/placementclient " +
+		"compute compute/catalog compute/fleet compute/lifecycle compute/request compute/scheduler compute/selection " +
+		"compute/serverports compute/servers config fault guarantee httpapi httpapi/computeapi httpapi/networkapi " +
+		"httpapi/placementapi identity identity/authcheck identity/hostkey identity/keystone identity/policy " +
+		"internal/gcpolicy logging microversion network network/agents network/ovnagents network/service network/tracking " +
+		"ops/exporter placement placement/candidates placement/providertree placement/service placement/snapshot sqlstore " +
+		"sqlstore/rowtable systemd tracing watch"},
+	{"daemon/hostagent", "agent agent/driver agent/driver/netns agent/enforce agent/host agent/node agent/ovsdb " +
+		"agent/settings agent/tc client client/berthclient compute compute/inventory config daemon guarantee logging " +
+		"osloconfig"},
+	{"devcloud", "agent agent/driver agent/driver/netns agent/enforce agent/host agent/settings agent/tc client " +
+		"client/berthclient compute compute/catalog compute/inventory config daemon daemon/hostagent fault guarantee " +
+		"httpapi httpapi/identityapi httpapi/imageapi identity identity/hostkey identity/local images internal/backoff " +
+		"internal/gcpolicy logging network osloconfig"},
 	{"ops/capacity", "fault ops/cloud ops/explain placement placement/candidates placement/snapshot"},
 	{"ops/cloud", "placement placement/snapshot"},
 	{"ops/novaquery", "compute/extraspecs compute/request guarantee ops/cloud ops/cloud/index placement"},
 	{"ops/lookup", "compute/request ops/cloud ops/cloudapi ops/novaquery placement"},
 	{"ops/heal", "allocations ops/audit ops/cloud ops/cloud/index placement placement/candidates"},
 	{"ops/explain", "fault placement placement/candidates placement/snapshot"},
-	{"ops/doctor", "compute/request guarantee ops/novaquery ops/audit ops/cloud ops/cloud/index ops/explain ops/heal osloconfig"},
+	{"ops/doctor", "compute/request guarantee ops/novaquery ops/audit ops/cloud ops/cloud/index ops/explain ops/heal " +
+		"osloconfig"},
 	{"ops/audit", "guarantee ops/cloud ops/cloud/index placement"},
 	{"ops/cloud/index", "compute/extraspecs compute/request guarantee microversion ops/cloud placement"},
 	{"ops/audit/audittest", "guarantee ops/audit ops/cloud ops/cloud/cloudtest ops/cloud/index"},
@@ -148,13 +182,20 @@ var rules = []struct{ pkg, may string }{
 	{"ops/records", "ops/cloud placement"},
 	{"ops/changefeed", "ops/cloud ops/records"},
 	{"ops/exporter", "ops/cloud ops/metrics placement/snapshot"},
-	{"ops/metrics", "compute/request ops/audit ops/capacity ops/cloud ops/cloud/index ops/novaquery placement placement/snapshot"},
+	{"ops/metrics", "compute/request ops/audit ops/capacity ops/cloud ops/cloud/index ops/novaquery placement " +
+		"placement/snapshot"},
 	{"ops/restore", "ops/cloud placement"},
-	{"ops/upgrade", "compute/request ops/audit ops/cloud ops/cloud/index ops/heal ops/novaquery osloconfig placement placement/candidates placement/snapshot"},
+	{"ops/upgrade", "compute/request ops/audit ops/cloud ops/cloud/index ops/heal ops/novaquery osloconfig placement " +
+		"placement/candidates placement/snapshot"},
 	{"cmd/berth", "*"},
 	{"cmd/berth/internal/cli", "daemon internal/manpages osloconfig"},
-	{"cmd/berth/internal/database", "cmd/berth/internal/cli config daemon dbtool logging osloconfig sqlstore sqlstore/migrations"},
-	{"cmd/berth/internal/operators", "allocations client client/placementclient cmd/berth/internal/cli cmd/berth/internal/database compute/request config daemon dbtool fault guarantee httpapi httpapi/placementapi logging microversion ops/audit ops/capacity ops/changefeed ops/cloud ops/cloud/index ops/cloudapi ops/doctor ops/explain ops/exporter ops/heal ops/lookup ops/metrics ops/novaquery ops/records ops/reshape ops/restore ops/upgrade osloconfig placement placement/providertree placement/snapshot systemd"},
+	{"cmd/berth/internal/database", "cmd/berth/internal/cli config daemon dbtool logging osloconfig sqlstore " +
+		"sqlstore/migrations"},
+	{"cmd/berth/internal/operators", "allocations client client/placementclient cmd/berth/internal/cli " +
+		"cmd/berth/internal/database compute/request config daemon dbtool fault guarantee httpapi httpapi/placementapi " +
+		"logging microversion ops/audit ops/capacity ops/changefeed ops/cloud ops/cloud/index ops/cloudapi ops/doctor " +
+		"ops/explain ops/exporter ops/heal ops/lookup ops/metrics ops/novaquery ops/records ops/reshape ops/restore " +
+		"ops/upgrade osloconfig placement placement/providertree placement/snapshot systemd"},
 	{"config/configtest", "config internal/upstreamtest osloconfig"},
 	{"internal/archtest", ""},
 	{"internal/records", ""},
@@ -190,10 +231,18 @@ var rules = []struct{ pkg, may string }{
 }
 
 // testOnly are packages that only tests may import.
-var testOnly = []string{"placement/placementtest", "placement/providertree/providertreetest", "network/networktest", "compute/computetest", "ops/audit/audittest", "ops/cloud/cloudtest", "agent/tc/tctest", "client/clienttest", "config/configtest", "conformance/*", "internal/certtest", "internal/dbtest", "internal/keystonetest", "internal/novatest", "internal/ovstest", "internal/servertest", "internal/sqltest", "httpapi/placementapi/placementapitest", "internal/storetest", "internal/golden", "internal/growthtest", "internal/logtest", "internal/racetest", "internal/rotation", "internal/traffictest", "internal/upstreamtest"}
+var testOnly = []string{
+	"placement/placementtest", "placement/providertree/providertreetest", "network/networktest", "compute/computetest",
+	"ops/audit/audittest", "ops/cloud/cloudtest", "agent/tc/tctest", "client/clienttest", "config/configtest",
+	"conformance/*", "internal/certtest", "internal/dbtest", "internal/keystonetest", "internal/novatest",
+	"internal/ovstest", "internal/servertest", "internal/sqltest", "httpapi/placementapi/placementapitest",
+	"internal/storetest", "internal/golden", "internal/growthtest", "internal/logtest", "internal/racetest",
+	"internal/rotation", "internal/traffictest", "internal/upstreamtest",
+}
 
 // black are the packages that the black-box tests and their packages may import.
-const black = "conformance/* internal/records internal/dbtest internal/fakehosts internal/keystonetest internal/process internal/rotation internal/servertest internal/traffictest internal/upstreamtest"
+const black = "conformance/* internal/records internal/dbtest internal/fakehosts internal/keystonetest " +
+	"internal/process internal/rotation internal/servertest internal/traffictest internal/upstreamtest"
 
 // TestImports checks every file of the tree against the rules.
 func TestImports(t *testing.T) {
@@ -227,7 +276,8 @@ func TestPackagesAreListed(t *testing.T) {
 	for _, pkg := range slices.Sorted(maps.Keys(all)) {
 		table += "| `" + pkg + "` | " + summary(pkg, all[pkg]) + " |\n"
 	}
-	const path, begin, end = "../../ARCHITECTURE.md", "-run TestPackagesAreListed -update -->\n\n", "\n<!-- end of packages -->\n"
+	const path = "../../ARCHITECTURE.md"
+	const begin, end = "-run TestPackagesAreListed -update -->\n\n", "\n<!-- end of packages -->\n"
 	before, rest, found := strings.Cut(golden.Read(t, path), begin)
 	_, after, ended := strings.Cut(rest, end)
 	if !found || !ended {
@@ -283,8 +333,16 @@ func TestSQLStaysInTheStore(t *testing.T) {
 		imp  string
 		pkgs []string
 	}{
-		{"database/sql", []string{"sqlstore/engine", "sqlstore/sqlconn", "internal/sqltest", "internal/dbtest", "bench/minimal", "bench/clouds"}},
-		{"net/http", []string{"client", "client/*", "httpapi", "httpapi/computeapi", "httpapi/computeapi/*", "httpapi/identityapi", "httpapi/imageapi", "httpapi/networkapi", "httpapi/placementapi", "httpapi/placementapi/placementapitest", "httpapi/resource", "identity/keystone", "ops/cloudapi", "ops/exporter", "tracing", "cmd/berth", "daemon", "devcloud", "internal/fakehosts", "internal/keystonetest", "internal/process", "conformance", "conformance/*", "bench", "bench/*"}},
+		{"database/sql", []string{
+			"sqlstore/engine", "sqlstore/sqlconn", "internal/sqltest", "internal/dbtest", "bench/minimal", "bench/clouds",
+		}},
+		{"net/http", []string{
+			"client", "client/*", "httpapi", "httpapi/computeapi", "httpapi/computeapi/*", "httpapi/identityapi",
+			"httpapi/imageapi", "httpapi/networkapi", "httpapi/placementapi", "httpapi/placementapi/placementapitest",
+			"httpapi/resource", "identity/keystone", "ops/cloudapi", "ops/exporter", "tracing", "cmd/berth", "daemon",
+			"devcloud", "internal/fakehosts", "internal/keystonetest", "internal/process", "conformance", "conformance/*",
+			"bench", "bench/*",
+		}},
 	}
 	for pkg, files := range packages(t) {
 		for _, f := range files {

@@ -16,8 +16,9 @@ var (
 	testName = regexp.MustCompile(`^[A-Z][A-Za-z]+(/|$)`)
 )
 
-// TestFilesOfDocuments requires the existence of each Go file that ARCHITECTURE.md and the decisions
-// name, and in "Where to change what", where names are paths from the root, of each file and directory.
+// TestFilesOfDocuments requires the existence of each Go file that ARCHITECTURE.md and the
+// decisions name, and in "Where to change what", where names are paths from the root, of each file
+// and directory.
 func TestFilesOfDocuments(t *testing.T) {
 	text := architecture(t)
 	var files []string
@@ -40,7 +41,8 @@ func TestFilesOfDocuments(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, m := range code.FindAllStringSubmatch(string(content), -1) {
-			if goFile.MatchString(m[1]) && !slices.ContainsFunc(files, func(f string) bool { return strings.HasSuffix(f, "/"+m[1]) }) {
+			if goFile.MatchString(m[1]) &&
+				!slices.ContainsFunc(files, func(f string) bool { return strings.HasSuffix(f, "/"+m[1]) }) {
 				t.Errorf("%s names %s, which does not exist", filepath.Base(page), m[1])
 			}
 		}
@@ -60,11 +62,13 @@ func TestFilesOfDocuments(t *testing.T) {
 	}
 }
 
-// TestSequencesOfArchitecture requires that the sections about a read, a write and a boot name each Go
-// file by its path from the root, and at most as many as somebody reads on the way.
+// TestSequencesOfArchitecture requires that the sections about a read, a write and a boot name each
+// Go file by its path from the root, and at most as many as somebody reads on the way.
 func TestSequencesOfArchitecture(t *testing.T) {
 	const most = 30
-	for _, title := range []string{"A read: GET /allocation_candidates", "A write: PUT /allocations/{consumer}", "A boot: POST /servers"} {
+	for _, title := range []string{
+		"A read: GET /allocation_candidates", "A write: PUT /allocations/{consumer}", "A boot: POST /servers",
+	} {
 		named := make(map[string]bool)
 		for _, m := range code.FindAllStringSubmatch(section(architecture(t), title), -1) {
 			if !goFile.MatchString(m[1]) {

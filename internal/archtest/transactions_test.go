@@ -36,7 +36,9 @@ func TestTransactionsDoNotNest(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			literals += checkTransactions(file, func(pos token.Pos, text string) { t.Errorf("%s: %s", fset.Position(pos), text) })
+			literals += checkTransactions(file, func(pos token.Pos, text string) {
+				t.Errorf("%s: %s", fset.Position(pos), text)
+			})
 		}
 	}
 	if literals < 30 {
@@ -117,7 +119,8 @@ func (s *Service) A() error {
 		t.Fatal(err)
 	}
 	var found []string
-	if n := checkTransactions(file, func(_ token.Pos, text string) { found = append(found, text) }); n != 1 || len(found) != 2 {
+	if n := checkTransactions(file, func(_ token.Pos, text string) { found = append(found, text) }); n != 1 ||
+		len(found) != 2 {
 		t.Errorf("of a transaction with two wrong calls %d and %q are found", n, found)
 	}
 }

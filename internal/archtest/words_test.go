@@ -21,7 +21,8 @@ var functionWords = []string{
 // homemadeWords are words that this project used with several meanings each, in place of the usual
 // ones: request, query, command; repair; report, notify; again; next to, with, in addition to; peer
 // service.
-var homemadeWords = regexp.MustCompile(`(?i)\b(ask|asks|asked|asking|mend|mends|mended|mending|told|anew|beside|neighbours?)\b`)
+var homemadeWords = regexp.MustCompile(
+	`(?i)\b(ask|asks|asked|asking|mend|mends|mended|mending|told|anew|beside|neighbours?)\b`)
 
 // literalWords are texts that have such a word for a reason, by the file.
 var literalWords = map[string]string{
@@ -134,7 +135,8 @@ func texts(file *ast.File) map[token.Pos]string {
 
 // TestWordChecksFail gives the checks what they must refuse.
 func TestWordChecksFail(t *testing.T) {
-	const source = "package p\n\n// f asks for it.\nfunc f(of int) (is string) {\n\tgone, x := 1, \"it was told\"\n\treturn \"asked\"\n}\n"
+	const source = "package p\n\n// f asks for it.\nfunc f(of int) (is string) {\n" +
+		"\tgone, x := 1, \"it was told\"\n\treturn \"asked\"\n}\n"
 	parsed, err := parser.ParseFile(token.NewFileSet(), "p.go", source, parser.ParseComments|parser.SkipObjectResolution)
 	if err != nil {
 		t.Fatal(err)
