@@ -10,6 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/berthcloud/berth/allocations"
+	"github.com/berthcloud/berth/compute/inventory"
+	"github.com/berthcloud/berth/guarantee"
 	"github.com/berthcloud/berth/ops/reshape"
 	"github.com/berthcloud/berth/placement"
 	"github.com/berthcloud/berth/placement/providertree"
@@ -204,5 +206,56 @@ func TestParse(t *testing.T) {
 	if _, err := reshape.Parse(strings.NewReader(strings.Repeat(" ", 9<<20))); err == nil ||
 		!strings.Contains(err.Error(), "larger than 8 MiB") {
 		t.Errorf("Parse of a large file = %v", err)
+	}
+}
+
+// A list that says what a host knows gives the request that the host's start gives: the same
+// allocations and inventories.
+func TestListOfWhatAHostKnows(t *testing.T) {
+	id, err := guarantee.ParseUUID(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cur := tree()
+	cur.Providers = cur.Providers[:1]
+	i := cur.Providers[0].Inventories["VGPU"]
+	i.Reserved = 0
+	cur.Providers[0].Inventories["VGPU"] = i
+	host := inventory.Host{
+		ID: id, Name: "cn1", VCPU: inventory.Amount{Total: 16, Initial: 1},
+		Devices: []inventory.Device{
+			{Suffix: "gpu0", Class: "VGPU", Total: 4}, {Suffix: "gpu1", Class: "VGPU", Total: 4},
+		},
+		Units: map[string][]inventory.Unit{
+			"one": {{Device: "gpu0", Class: "VGPU", Count: 2}, {Device: "gpu1", Class: "VGPU", Count: 1}},
+			"two": {{Device: "gpu1", Class: "VGPU", Count: 1}},
+		},
+	}
+	start, err := host.Plan(cur)
+	if err != nil {
+		t.Fatal(err)
+	}
+	moves, err := reshape.Parse(strings.NewReader(shorten.Replace(
+		"- {FROM: cn1, WHAT: {VGPU: 4}, TO: cn1_gpu0, consumers: {one: 2}}\n" +
+			"- {FROM: cn1, WHAT: {VGPU: 4}, TO: cn1_gpu1, consumers: {one: 1, two: 1}}")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := reshape.New(root, cur, moves)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(start.Moved, list.Moved); diff != "" {
+		t.Errorf("the allocations (-start +list):\n%s", diff)
+	}
+	inventories := func(p providertree.Plan) map[placement.UUID]map[string]placement.Inventory {
+		all := map[placement.UUID]map[string]placement.Inventory{}
+		for _, want := range p.Inventories {
+			all[want.ID] = want.Inventories
+		}
+		return all
+	}
+	if diff := cmp.Diff(inventories(start.Plan), inventories(list.Plan)); diff != "" {
+		t.Errorf("the inventories (-start +list):\n%s", diff)
 	}
 }
