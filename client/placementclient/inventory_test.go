@@ -109,7 +109,7 @@ func TestSyncOfAHost(t *testing.T) {
 		fmt.Sprintf(`{"resource_provider_generation": %d, "aggregates": ["%s"]}`, cur.Providers[0].Generation, groupID))
 	h.Devices = nil
 	const kept = "the device of cn1_0000:81:00.0 vanished and has allocations: the provider stays, " +
-		"with everything reserved, until they end"
+		"with everything reserved, until its servers are moved or deleted; berth audit names them (vanished-device)"
 	sync(kept)
 	nic = strings.Replace(nic, "[COMPUTE_MANAGED_PCI_DEVICE CUSTOM_FAST] CUSTOM_NIC=2-0",
 		"[COMPUTE_MANAGED_PCI_DEVICE CUSTOM_FAST CUSTOM_BERTH_REMOVED] CUSTOM_NIC=2-2", 1)

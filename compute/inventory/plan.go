@@ -77,7 +77,7 @@ func (h *Host) Plan(actual providertree.Tree) (Plan, error) {
 		switch {
 		case remains(cur, moved):
 			p.warn("the device of %s vanished and has allocations: the provider stays, with everything reserved, "+
-				"until they end", cur.Name)
+				"until its servers are moved or deleted; berth audit names them (vanished-device)", cur.Name)
 		case actual.HasChildren(cur.ID):
 			p.warn("the device of %s was removed and has providers below it: the provider stays, with everything reserved, "+
 				"until they are removed", cur.Name)

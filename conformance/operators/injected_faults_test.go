@@ -534,6 +534,13 @@ var plants = []plant{
 		s.inventories(t, s.roots[1], func(all map[string]object) { all["MEMORY_MB"]["reserved"] = all["MEMORY_MB"]["total"] })
 		return s.roots[1]
 	}},
+	{code: "vanished-device", plant: func(t *testing.T, s *stack) string {
+		s.trait(t, "CUSTOM_BERTH_REMOVED")
+		device := s.add(t, s.hosts[2]+" card", s.roots[2], map[string]int{"VCPU": 2}, "CUSTOM_BERTH_REMOVED")
+		s.hold(t, nobody, device, "CARD")
+		s.inventory(t, device, "VCPU", object{"reserved": 2})
+		return device
+	}},
 	{code: "guarantee-overcommitted", only: onDebian, plant: func(t *testing.T, s *stack) string {
 		s.configurations(t, ovs, s.hosts[0], func(c object) {
 			c["resource_provider_bandwidths"] = object{"br-physnet0": object{"egress": 1500, "ingress": bandwidth}}

@@ -103,6 +103,7 @@ const (
 	// Providers by themselves.
 	CapacityExceeded       Code = "capacity-exceeded"
 	ReservedInUse          Code = "reserved-in-use"
+	VanishedDevice         Code = "vanished-device"
 	GuaranteeOvercommitted Code = "guarantee-overcommitted"
 	ReservedAboveTotal     Code = "reserved-above-total"
 	UnknownClass           Code = "unknown-class"

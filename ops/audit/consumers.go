@@ -247,7 +247,7 @@ func capacityExceeded(x *records, r *report) {
 
 func reservedInUse(x *records, r *report) {
 	x.inventories(func(p *cloud.Provider, class string, i cloud.Inventory) {
-		if used := p.Usages[class]; placement.Inventory(i).ReservedInUse(used) && !index.OneTimeUse(p) {
+		if used := p.Usages[class]; placement.Inventory(i).ReservedInUse(used) && !index.OneTimeUse(p) && !index.Vanished(p) {
 			r.add(Finding{
 				About:    []Subject{x.providerSubject(p.UUID)},
 				Actual:   fmt.Sprintf("%d of %s are used, and all %d are reserved", used, class, i.Total),
@@ -255,6 +255,36 @@ func reservedInUse(x *records, r *report) {
 			})
 		}
 	})
+}
+
+// vanishedDevice names those that have units of a device, or of a former class of it.
+func vanishedDevice(x *records, r *report) {
+	for i := range x.Placement.Providers {
+		p := &x.Placement.Providers[i]
+		if !index.Vanished(p) {
+			continue
+		}
+		used := maps.Clone(p.Usages)
+		maps.DeleteFunc(used, func(class string, n int64) bool {
+			inventory := p.Inventories[class]
+			return n <= 0 || inventory.Reserved < inventory.Total
+		})
+		if len(used) == 0 {
+			continue
+		}
+		about := []Subject{x.providerSubject(p.UUID)}
+		for c := range x.consumers() {
+			if len(c.Allocations[p.UUID]) > 0 {
+				about = append(about, x.consumerSubject(c.UUID))
+			}
+		}
+		r.add(Finding{
+			About: about, Actual: fmt.Sprintf("%s is allocated, which the host does not have any more (%s)",
+				index.FormatAmounts(used), index.RemovedTrait),
+			Expected: "no allocations of a device that vanished",
+			Command:  "openstack resource provider show --allocations " + p.UUID,
+		})
+	}
 }
 
 func guaranteeOvercommitted(x *records, r *report) {

@@ -399,8 +399,13 @@ var kinds = []Kind{
 	},
 	{
 		ReservedInUse, Info, "Nothing more is allocated there: everything is reserved while it is in use.",
-		"Nothing, if it is a bare-metal node, a one-time-use device or a device that has left; lower what is reserved " +
+		"Nothing, if it is a bare-metal node, a one-time-use device or a class that has left; lower what is reserved " +
 			"otherwise.", cloud.PlacementPart, reservedInUse,
+	},
+	{
+		VanishedDevice, Error, "Servers are promised units of a device that their host does not have any more.",
+		"Move or delete the servers, or make the moves with berth reshape --moves when the device has another name now.",
+		cloud.PlacementPart, vanishedDevice,
 	},
 	{
 		GuaranteeOvercommitted, Warning, "Guarantees cannot be kept when all ports use theirs.",

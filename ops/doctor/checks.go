@@ -172,7 +172,10 @@ var checks = []Check{
 	{
 		"capacity", providerGroup, "whether more is allocated than there is, and guarantees are overcommitted",
 		"Guarantees are not kept, and changes are refused.", cloud.PlacementPart,
-		[]audit.Code{audit.CapacityExceeded, audit.ReservedInUse, audit.GuaranteeOvercommitted, audit.ReservedAboveTotal},
+		[]audit.Code{
+			audit.CapacityExceeded, audit.ReservedInUse, audit.VanishedDevice, audit.GuaranteeOvercommitted,
+			audit.ReservedAboveTotal,
+		},
 		nil,
 	},
 	{

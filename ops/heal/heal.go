@@ -135,6 +135,9 @@ func New(x *index.Index, o Options) *Plan {
 				nova = HostUnmapped
 			}
 			p.addUnhealed(f, f.Actual, nova)
+		case f.Code == audit.VanishedDevice:
+			p.addUnhealed(f, f.Actual+"; a plan neither moves nor deletes servers, and only an operator knows whether "+
+				"another device has their units now (berth reshape)", 0)
 		case r.method == byNothing:
 			p.addUnhealed(f, f.Actual+"; no request repairs it", r.nova)
 		case !p.permits(r.flag):

@@ -74,6 +74,7 @@ var rules = map[audit.Code]rule{
 	audit.MigrationRecordStale:        {part: Allocations},
 	audit.CapacityExceeded:            {part: Allocations},
 	audit.ReservedInUse:               {part: Allocations},
+	audit.VanishedDevice:              {part: Allocations},
 	audit.GuaranteeOvercommitted:      {part: Allocations},
 
 	audit.AggregateMirrorMissing:     {Aggregates, byAggregates, noFlag, 0},

@@ -955,6 +955,30 @@ var Faults = []Fault{
 		s := x.settledServer(anyServer)
 		return s != nil && set(s.Root, "MEMORY_MB", func(i *cloud.Inventory) { i.Reserved = i.Total })
 	}},
+	{Code: audit.VanishedDevice, inject: func(x target) bool {
+		s := x.settledServer(anyServer)
+		if s == nil {
+			return false
+		}
+		const class = "CUSTOM_CARD"
+		device := cloud.Provider{
+			UUID: cloudtest.UUID("vanished"), Name: s.Root.Name + "_0000:81:00.0", Parent: s.Root.UUID, Root: s.Root.UUID,
+			Inventories: map[string]cloud.Inventory{class: {
+				Total: 2, Reserved: 2, MinUnit: 1, MaxUnit: 2, StepSize: 1, AllocationRatio: 1,
+			}},
+			Traits: []string{index.RemovedTrait}, Usages: map[string]int64{},
+		}
+		if s.Flavor.Specs == nil {
+			s.Flavor.Specs = map[string]string{}
+		}
+		s.Flavor.Specs["resources:"+class] = "1"
+		s.Consumer.Allocations[device.UUID] = map[string]int64{class: 1}
+		x.Cloud.Placement.Providers = append(x.Cloud.Placement.Providers, device)
+		x.Cloud.Placement.Classes = append(x.Cloud.Placement.Classes, class)
+		x.Cloud.Placement.Traits = append(x.Cloud.Placement.Traits, index.RemovedTrait)
+		x.Cloud.Placement.Sort()
+		return true
+	}},
 	{Code: audit.GuaranteeOvercommitted, inject: func(x target) bool {
 		p := x.usedDevice()
 		if p == nil {

@@ -33,6 +33,13 @@ func SpentDevices(c *cloud.Cloud) (devices []*cloud.Provider) {
 // OneTimeUse reports whether a provider is a PCI device that Nova reserves with its first use.
 func OneTimeUse(p *cloud.Provider) bool { return slices.Contains(p.Traits, "HW_PCI_ONE_TIME_USE") }
 
+// RemovedTrait is the trait of a provider of which Berth's compute service has reserved everything:
+// its device vanished, or has another class, while servers have some of it.
+const RemovedTrait = "CUSTOM_BERTH_REMOVED"
+
+// Vanished reports whether a provider has RemovedTrait.
+func Vanished(p *cloud.Provider) bool { return slices.Contains(p.Traits, RemovedTrait) }
+
 // IsHost reports whether a root provider looks like one of a compute node.
 func IsHost(p *cloud.Provider) bool {
 	for _, class := range []string{"VCPU", "PCPU", "MEMORY_MB"} {
