@@ -18,9 +18,16 @@ const (
 // of its migration has the allocations on the source, and the server those on the destination, as
 // in Nova: both change in one write. A migration's UUID is used for one move only, so that its
 // allocations show whether the exchange has taken place.
+//
+// What the server has of a provider that shares with both hosts, a storage for example, stays the
+// server's: it is used once while the server moves (https://bugs.launchpad.net/nova/+bug/1784020).
 type Exchange struct {
 	Placement         Placement
 	Server, Migration string
+	// Kept are the amounts before the move that stay the server's, nil for none. Those of the
+	// destination may differ: the migration then has what the server has less of, so that both
+	// together have the larger amount until Confirm, and Revert has room for the former one.
+	Kept Amounts
 	// Record stores the attempts of Begin, another one those of Revert.
 	Record Record
 	Now    func() time.Time
@@ -28,8 +35,10 @@ type Exchange struct {
 }
 
 // Begin gives the server the allocations on the destination, and the migration those that the
-// server has. The error is ErrNotAllocated when the server has none. After an error other than
-// ErrUnsettled nothing has changed and nothing will.
+// server has, without those that the server keeps. A server that would keep all of them keeps none:
+// a migration without allocations would be one that has not begun. The error is ErrNotAllocated
+// when the server has none. After an error other than ErrUnsettled nothing has changed and nothing
+// will.
 func (e *Exchange) Begin(ctx context.Context, destination Amounts) error {
 	return e.swap(ctx, direction{names: e.Server, moved: true}, func(server, _ Consumer) (map[string]Consumer, error) {
 		if len(server.Amounts) == 0 {
@@ -37,21 +46,35 @@ func (e *Exchange) Begin(ctx context.Context, destination Amounts) error {
 		}
 		source := server
 		source.Type, source.Generation = Migration, nil
+		if remaining := e.remaining(server.Amounts, destination); len(remaining) > 0 {
+			source.Amounts = remaining
+		}
 		server.Amounts = destination
 		return map[string]Consumer{e.Server: server, e.Migration: source}, nil
 	})
 }
 
-// Revert gives the server what the migration has, which has nothing then. It does nothing when the
-// migration has nothing. After an error other than ErrUnsettled nothing has changed and nothing
-// will.
+// remaining returns what a migration gets of the allocations of a server.
+func (e *Exchange) remaining(before, destination Amounts) Amounts {
+	kept := Amounts{}
+	for provider, classes := range e.Kept {
+		for class := range classes {
+			kept.put(provider, class, max(0, before[provider][class]-destination[provider][class]))
+		}
+	}
+	return before.With(kept)
+}
+
+// Revert gives the server what the migration has, which has nothing then, with what the server has
+// kept as it was before the move. It does nothing when the migration has nothing. After an error
+// other than ErrUnsettled nothing has changed and nothing will.
 func (e *Exchange) Revert(ctx context.Context) error {
 	return e.swap(ctx, direction{names: e.Migration}, func(server, migration Consumer) (map[string]Consumer, error) {
 		if server.Generation == nil { // its allocations were deleted
 			server = migration
 			server.Type, server.Generation = Instance, nil
 		}
-		server.Amounts, migration.Amounts = migration.Amounts, nil
+		server.Amounts, migration.Amounts = migration.Amounts.With(e.Kept), nil
 		return map[string]Consumer{e.Server: server, e.Migration: migration}, nil
 	})
 }

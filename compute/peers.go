@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/berthcloud/berth/allocations"
+	"github.com/berthcloud/berth/compute/request"
 	"github.com/berthcloud/berth/compute/selection"
 	"github.com/berthcloud/berth/placement"
 )
@@ -20,6 +21,10 @@ type Placement interface {
 	// Explain returns, in one line for administrators, why a query has few candidates or none, and
 	// what would help. It is "" when the service does not explain queries; upstream's does not.
 	Explain(ctx context.Context, q placement.Query) (string, error)
+
+	// Sharing returns what is allocated of providers that share via aggregates and are outside of the
+	// tree of a root provider, by their UUIDs.
+	Sharing(ctx context.Context, root ID, allocated allocations.Amounts) ([]request.Shared, error)
 
 	// Aggregates returns those that a provider is in. ErrNoProvider says that there is
 	// no such provider.

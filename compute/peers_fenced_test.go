@@ -22,9 +22,10 @@ func TestChangesAreFenced(t *testing.T) {
 		"DeletePort": true, "CreateBinding": true, "ActivateBinding": true, "DeleteBinding": true,
 	}
 	free := map[string]string{
-		"Allocations": "it reads", "Candidates": "it reads", "Explain": "it reads", "Aggregates": "it reads",
-		"Group":    "no operation sends it: it is repeated until placement has what the aggregates say",
-		"Networks": "it reads", "FreePorts": "it reads", "SecurityGroups": "it reads", "Port": "it reads",
+		"Allocations": "it reads", "Candidates": "it reads", "Explain": "it reads", "Sharing": "it reads",
+		"Aggregates": "it reads",
+		"Group":      "no operation sends it: it is repeated until placement has what the aggregates say",
+		"Networks":   "it reads", "FreePorts": "it reads", "SecurityGroups": "it reads", "Port": "it reads",
 		"Ports": "it reads", "ServerPorts": "it reads", "Segments": "it reads", "PortWithAddress": "it reads",
 		"Settle": "it completes what others have begun",
 	}

@@ -51,6 +51,7 @@ func testComputePlacement(t *testing.T, service *clienttest.Proxy, explained str
 		{"Claims", testClaims},
 		{"ConcurrentChanges", testConcurrentChanges},
 		{"Aggregates", testGrouping},
+		{"Sharing", testSharing},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			p := newPlacement(t, service.URL)

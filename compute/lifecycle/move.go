@@ -9,6 +9,7 @@ import (
 
 	"github.com/berthcloud/berth/allocations"
 	"github.com/berthcloud/berth/compute"
+	"github.com/berthcloud/berth/compute/request"
 	"github.com/berthcloud/berth/compute/scheduler"
 	"github.com/berthcloud/berth/compute/selection"
 	"github.com/berthcloud/berth/compute/serverports"
@@ -21,6 +22,8 @@ type moveJob struct {
 	MoveData
 	// ports are the server's as they were read last.
 	ports []compute.Port
+	// shared is what it has of sharing providers, while a destination is chosen.
+	shared []request.Shared
 }
 
 // MoveData is what such an operation stores.
@@ -55,7 +58,7 @@ func (m *moveJob) clear() operationData {
 func (m *moveJob) Choice() *scheduler.HostChoice { return &m.HostChoice }
 
 func (m *moveJob) Target() *scheduler.MoveTarget {
-	return &scheduler.MoveTarget{Flavor: m.Flavor, FlavorID: m.FlavorID}
+	return &scheduler.MoveTarget{Flavor: m.Flavor, FlavorID: m.FlavorID, Shared: m.shared}
 }
 
 // migration returns the migration of an operation, with what the server had before it.
@@ -140,6 +143,9 @@ func (m *moveJob) recordSource(ctx context.Context) error {
 		return err
 	}
 	source.Amounts = allocated.Amounts
+	if m.shared, err = m.sharedOf(ctx, migration, allocated.Amounts); err != nil {
+		return err
+	}
 	return m.save(ctx, func(c *Change, _ *compute.ServerRow) error {
 		source.Ports = nil
 		devices, err := scheduler.DevicesOf(c.Tx, migration.SourceNode)
@@ -162,6 +168,24 @@ func (m *moveJob) recordSource(ctx context.Context) error {
 		}
 		return c.SetMigration(migration.ID, func(row *compute.MigrationRow) { row.Former = text })
 	})
+}
+
+// sharedOf returns what allocations of the server are of providers that share with its source.
+func (m *moveJob) sharedOf(
+	ctx context.Context, migration compute.MigrationRow, allocated allocations.Amounts,
+) ([]request.Shared, error) {
+	var node compute.NodeRow
+	err := m.view(ctx, func(r compute.Reader) (err error) {
+		node, err = compute.One[compute.NodeRow](r, compute.Where(compute.ByName, migration.SourceNode))
+		return err
+	})
+	switch {
+	case errors.Is(err, compute.ErrNoRow): // it was renamed, or its service was deleted
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	return m.s.placement.Sharing(ctx, node.ID, allocated)
 }
 
 // currentPorts reads the ports that the server has now, in their order.
@@ -225,8 +249,17 @@ func (m *moveJob) readSettled(ctx context.Context) (allocated allocations.Consum
 
 // TakeClaim is claimant's.
 func (m *moveJob) TakeClaim(ctx context.Context, claim selection.Claim) error {
+	migration, source, err := m.migration(ctx)
+	if err != nil {
+		return err
+	}
+	claim.Amounts = source.keep(m.shared, claim.Amounts, m.FlavorID != source.FlavorID)
+	former, err := json.Marshal(source)
+	if err != nil {
+		return err
+	}
 	m.Claim = &claim
-	err := m.save(ctx, func(c *Change, row *compute.ServerRow) (err error) {
+	err = m.save(ctx, func(c *Change, row *compute.ServerRow) (err error) {
 		if err := scheduler.CheckHost(c.Tx, *row, claim.Host, m.Forced); err != nil {
 			return err
 		}
@@ -234,8 +267,9 @@ func (m *moveJob) TakeClaim(ctx context.Context, claim selection.Claim) error {
 		if err != nil {
 			return err
 		}
-		return c.SetMigration(m.Migration, func(row *compute.MigrationRow) {
+		return c.SetMigration(migration.ID, func(row *compute.MigrationRow) {
 			row.Dest, row.DestNode, row.Status = claim.Host, claim.Node, m.kind().move.chosenStatus
+			row.Former = former
 		})
 	})
 	if err != nil {
@@ -247,7 +281,11 @@ func (m *moveJob) TakeClaim(ctx context.Context, claim selection.Claim) error {
 // exchange gives the server the allocations that were chosen, and its migration those that it has.
 // The error is errNotTaken when another candidate should be tried.
 func (m *moveJob) exchange(ctx context.Context) error {
-	err := m.exchanging(&m.Exchange).Begin(ctx, m.Claim.Amounts)
+	_, source, err := m.migration(ctx)
+	if err != nil {
+		return err
+	}
+	err = m.exchanging(&m.Exchange, source).Begin(ctx, m.Claim.Amounts)
 	switch {
 	case errors.Is(err, allocations.ErrCapacity), errors.Is(err, allocations.ErrGeneration):
 		return scheduler.ErrNotTaken
@@ -259,8 +297,10 @@ func (m *moveJob) exchange(ctx context.Context) error {
 
 // exchanging is the exchange of allocations between the server and its migration, or its way back,
 // whose attempts are stored in a member of the data.
-func (m *moveJob) exchanging(attempt **allocations.Attempt) *allocations.Exchange {
-	return m.s.claims.exchange(&exchangeRecord{m, attempt}, m.subject, m.Migration)
+func (m *moveJob) exchanging(attempt **allocations.Attempt, source SourceState) *allocations.Exchange {
+	e := m.s.claims.exchange(&exchangeRecord{m, attempt}, m.subject, m.Migration)
+	e.Kept = source.Kept
+	return e
 }
 
 // An exchangeRecord stores the attempts at an exchange, or at its way back, in the data of its
@@ -507,7 +547,7 @@ func (m *moveJob) returnAllocations(ctx context.Context) (next, error) {
 	if err != nil {
 		return next{}, err
 	}
-	if err := notWritten(m.exchanging(&m.Return).Revert(ctx)); err != nil {
+	if err := notWritten(m.exchanging(&m.Return, source).Revert(ctx)); err != nil {
 		return next{}, err
 	}
 	err = allocations.Retry(ctx, allocations.Pause, func() error {
@@ -636,7 +676,7 @@ func (m *moveJob) destroyAtSource(ctx context.Context) (next, error) {
 
 // releaseSource deletes the allocations of the migration.
 func (m *moveJob) releaseSource(ctx context.Context) (next, error) {
-	return next{}, m.exchanging(&m.Return).Confirm(ctx)
+	return next{}, m.exchanging(&m.Return, SourceState{}).Confirm(ctx)
 }
 
 // moveConfirmed is the effect of a confirmation.

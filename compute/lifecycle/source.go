@@ -28,6 +28,8 @@ type SourceState struct {
 	// destination is chosen.
 	Amounts allocations.Amounts `json:"amounts,omitempty"`
 	Ports   []sourceBinding     `json:"ports,omitempty"`
+	// Kept is the part of Amounts that stays the server's, of providers that share with both hosts.
+	Kept allocations.Amounts `json:"kept,omitempty"`
 }
 
 // A sourceBinding is the binding of a port to the source.
@@ -63,6 +65,30 @@ func (b sourceBinding) serving(requested request.Port) (guarantee.ProfileAllocat
 		}
 	}
 	return requested.Binding(m)
+}
+
+// keep divides what the server has of sharing providers: what the claim of a destination is of as
+// well is Kept. It returns the amounts of the claim, where a server that keeps its flavor has what
+// it had.
+func (f *SourceState) keep(shared []request.Shared, claim allocations.Amounts, resized bool) allocations.Amounts {
+	f.Kept = nil
+	after := claim
+	for _, s := range shared {
+		for class, had := range s.Amounts {
+			n := claim[string(s.Provider)][class]
+			if n == 0 {
+				continue
+			}
+			if !resized {
+				n = had
+			}
+			if s.Divisible(class, n) {
+				f.Kept = f.Kept.With(allocations.Amounts{string(s.Provider): {class: had}})
+				after = after.With(allocations.Amounts{string(s.Provider): {class: n}})
+			}
+		}
+	}
+	return after
 }
 
 // sourceOf reads what the server had before the move.

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/berthcloud/berth/allocations"
 	"github.com/berthcloud/berth/compute"
 	"github.com/berthcloud/berth/compute/request"
 	"github.com/berthcloud/berth/compute/selection"
@@ -132,11 +133,18 @@ type choice struct {
 	// final says that there is no host when the chooser has none. Otherwise it was made from what
 	// others claim from as well, or from hosts that were not read for it.
 	final bool
+	// kept is what the server has of sharing providers, which claims have in addition to what
+	// placement was queried for.
+	kept allocations.Amounts
 }
 
 // choose prepares the choice for servers with the same request. One that has to be final gets an
-// answer and hosts of its own. The error is a *Failure when there can be no host.
-func (s *Scheduler) choose(ctx context.Context, jobs []Claimant, ports []compute.Port, final bool) (*choice, error) {
+// answer and hosts of its own. With keeping it is among the hosts that can use the sharing
+// providers that the server has something of; it has no chooser when nothing can be kept. The error
+// is a *Failure when there can be no host.
+func (s *Scheduler) choose(
+	ctx context.Context, jobs []Claimant, ports []compute.Port, final, keeping bool,
+) (*choice, error) {
 	p, err := s.snapshot(ctx, jobs, final)
 	if err != nil {
 		return nil, err
@@ -158,6 +166,9 @@ func (s *Scheduler) choose(ctx context.Context, jobs []Claimant, ports []compute
 	if c.request, err = request.New(spec, s.rules.Settings.Requests, p.aggregates); err != nil {
 		return nil, Refusal(err)
 	}
+	if keeping && !c.keep(jobs[0].Target(), p.server) {
+		return c, nil
+	}
 	if c.offer, p.wanted.Suffixes, err = s.candidates(ctx, c.request, final); compute.OutcomeUnknown(ctx, err) {
 		return nil, err
 	} else if err != nil {
@@ -169,6 +180,20 @@ func (s *Scheduler) choose(ctx context.Context, jobs []Claimant, ports []compute
 	}
 	c.Chooser = selection.New(p.wanted, p.hosts, c.offer, s.selectionSettings())
 	return c, nil
+}
+
+// keep has the choice be among the hosts that can use the sharing providers that a server has
+// something of, and reports whether there are any such providers.
+func (c *choice) keep(target *MoveTarget, server compute.ServerRow) bool {
+	r, kept, ok := c.request.Keeping(target.Shared, target.FlavorID != server.FlavorID)
+	if !ok {
+		return false
+	}
+	c.request, c.kept = r, allocations.Amounts{}
+	for provider, classes := range kept {
+		c.kept[string(provider)] = classes
+	}
+	return true
 }
 
 // selectionSettings returns the settings of a choice: each time with another seed, as Nova, unless

@@ -27,7 +27,7 @@ func Refusal(err error) *compute.Failure {
 
 // noValidHost is the failure of servers for which there is no valid host, with the reasons. Of a
 // server that moves they are those of all hosts but its own.
-func (s *Scheduler) noValidHost(ctx context.Context, c *choice) error {
+func (s *Scheduler) noValidHost(ctx context.Context, c *choice) *compute.Failure {
 	none := c.NoValidHost()
 	details := none.Details
 	if c.Nowhere() {

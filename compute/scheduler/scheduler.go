@@ -10,6 +10,7 @@ import (
 
 	"github.com/berthcloud/berth/compute"
 	"github.com/berthcloud/berth/compute/extraspecs"
+	"github.com/berthcloud/berth/compute/request"
 	"github.com/berthcloud/berth/compute/selection"
 )
 
@@ -29,26 +30,66 @@ type Claimant interface {
 type MoveTarget struct {
 	Flavor   json.RawMessage // as in ServerRow
 	FlavorID compute.ID
+	// Shared is what the server has of providers that share with its host. Hosts that can use the
+	// same ones are preferred, and claims on these hosts name what the server has.
+	Shared []request.Shared
 }
 
 // Place chooses and claims a host for each of some servers with the same request. The error
 // is a *Failure when there is none.
 func (s *Scheduler) Place(ctx context.Context, jobs []Claimant, ports []compute.Port) error {
-	chooser, err := s.choose(ctx, jobs, ports, len(jobs) > 1)
-	if err != nil {
+	var preferred *choice // of hosts that share what the server has
+	if target := jobs[0].Target(); target != nil && len(target.Shared) > 0 {
+		none, err := s.place(ctx, jobs, ports, true)
+		if none == nil {
+			return err
+		}
+		preferred = none
+	}
+	none, err := s.place(ctx, jobs, ports, false)
+	if none == nil {
 		return err
+	}
+	f := s.noValidHost(ctx, none)
+	if preferred != nil && preferred.Chooser != nil {
+		f.Details = "hosts that share what the server has:\n" + s.noValidHost(ctx, preferred).Details +
+			"\nall hosts:\n" + f.Details
+	}
+	return f
+}
+
+// place is Place for hosts that can use the sharing providers that a server has something of, or
+// for all hosts. It returns the choice that has ended without a host, nil when there is none, or an
+// error.
+func (s *Scheduler) place(
+	ctx context.Context, jobs []Claimant, ports []compute.Port, keeping bool,
+) (none *choice, err error) {
+	chooser, err := s.choose(ctx, jobs, ports, len(jobs) > 1, keeping)
+	switch {
+	case err != nil:
+		return nil, err
+	case chooser.Chooser == nil:
+		return chooser, nil
 	}
 	defer func() { chooser.Release() }()
 	for i := 0; !chooser.Done(); {
 		claim, ok := chooser.Next()
 		switch {
 		case !ok && chooser.final:
-			return s.noValidHost(ctx, chooser)
+			return chooser, nil
 		case !ok:
-			if chooser, err = s.choose(ctx, jobs, ports, true); err != nil {
-				return err
+			next, err := s.choose(ctx, jobs, ports, true, keeping)
+			switch {
+			case err != nil:
+				return nil, err
+			case next.Chooser == nil:
+				return chooser, nil
 			}
+			chooser = next
 			continue
+		}
+		if chooser.kept != nil {
+			claim.Amounts = claim.Amounts.Plus(chooser.kept)
 		}
 		err := jobs[i].TakeClaim(ctx, claim)
 		var refused *HostRefused
@@ -59,14 +100,17 @@ func (s *Scheduler) Place(ctx context.Context, jobs []Claimant, ports []compute.
 		case errors.As(err, &refused):
 			chooser.Refuse(refused.Why)
 		case !errors.Is(err, ErrNotTaken):
-			return err
+			return nil, err
 		}
 	}
 	rest := chooser.Alternates()
+	for i := range rest { // none of a server that moves is claimed so far
+		rest[i].Amounts = rest[i].Amounts.Plus(chooser.kept)
+	}
 	for _, j := range jobs {
 		j.Choice().Rest = rest
 	}
-	return nil
+	return nil, nil
 }
 
 // AffectsPlacement reports whether what a port is like says where its server can go.

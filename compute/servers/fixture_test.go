@@ -63,6 +63,7 @@ type fixture struct {
 	policies map[int64]network.ID
 	given    map[network.ID]bool // ports that were made for no server
 	hosts    map[string]string   // by the UUIDs of their providers
+	storages map[string]string   // UUIDs of the providers whose disk hosts share, by host
 	last     network.ID          // of them
 	log      *slog.Logger        // of services that are made from now on
 	mirrors  mirrors             // placement, of the last of them
@@ -112,7 +113,7 @@ func newFixtureIn(t *testing.T, store compute.Store, room int64, hosts ...string
 	t.Helper()
 	w := &fixture{
 		T: t, store: store, policies: map[int64]network.ID{}, given: map[network.ID]bool{}, hosts: map[string]string{},
-		now: computetest.Now, paths: &paths{}, log: logtest.Logger(),
+		storages: map[string]string{}, now: computetest.Now, paths: &paths{}, log: logtest.Logger(),
 	}
 	w.paths.placement = newBreakable(t, placementapitest.New(t, placementservice.DefaultSettings(), asService))
 	w.paths.amounts = newBreakable(t, w.paths.placement.handler)
@@ -454,8 +455,7 @@ func (w *fixture) agrees(after string) {
 	want := map[string]allocations.Amounts{}
 	for id, s := range existing {
 		if s.Host != "" {
-			_, node := computetest.Host(s.Host, 0)
-			want[id] = allocations.Amounts{string(node.ID): sizeOf(s.FlavorID)}
+			want[id] = w.amountsOn(s.Host, s.FlavorID)
 		}
 	}
 	ports, err := w.network.Ports(ctx)
@@ -481,8 +481,21 @@ func sizeOf(flavor compute.ID) map[string]int64 {
 	return map[string]int64{"VCPU": 1, "MEMORY_MB": 128, "DISK_GB": 1}
 }
 
+// amountsOn are what servers of a flavor have on a host, and of the storage that it shares.
+func (w *fixture) amountsOn(host string, flavor compute.ID) allocations.Amounts {
+	_, node := computetest.Host(host, 0)
+	size := sizeOf(flavor)
+	all := allocations.Amounts{string(node.ID): size}
+	if storage := w.storages[host]; storage != "" {
+		all[storage] = map[string]int64{"DISK_GB": size["DISK_GB"]}
+		delete(size, "DISK_GB")
+	}
+	return all
+}
+
 // fitsMigration looks at one migration, and adds what it is to have: of a server that may come
-// back, what its former flavor and its ports request, on the source.
+// back, what its former flavor and its ports request, on the source. Of a storage that the
+// destination shares it has what the former flavor has more of.
 func (w *fixture) fitsMigration(
 	after string, m compute.MigrationRow, server compute.ServerRow, want map[string]allocations.Amounts,
 ) {
@@ -499,7 +512,11 @@ func (w *fixture) fitsMigration(
 		w.Errorf("%s: server %s is %s on %q, and its migration from %q to %q waits", after, m.Server, server.State,
 			server.Host, m.Source, m.Dest)
 	}
-	_, node := computetest.Host(m.Source, 0)
+	former, storage := w.amountsOn(m.Source, m.OldFlavor), w.storages[m.Source]
+	if storage != "" && storage == w.storages[m.Dest] {
+		now := w.amountsOn(m.Dest, server.FlavorID)[storage]["DISK_GB"]
+		former = former.With(allocations.Amounts{storage: {"DISK_GB": former[storage]["DISK_GB"] - now}})
+	}
 	allocated, err := w.places.Allocations(ctx, string(m.ID))
 	w.must(err)
 	ports, err := w.network.Ports(ctx)
@@ -515,8 +532,11 @@ func (w *fixture) fitsMigration(
 		}
 	}
 	for provider, classes := range allocated.Amounts {
+		if provider == storage {
+			continue
+		}
 		for class, n := range classes {
-			if provider != string(node.ID) {
+			if former[provider] == nil {
 				has[class] += n
 			}
 		}
@@ -524,9 +544,9 @@ func (w *fixture) fitsMigration(
 			w.Errorf("%s: a migration from %s holds %v on %s", after, m.Source, classes, w.hosts[provider])
 		}
 	}
-	if !maps.Equal(has, requested) || !maps.Equal(allocated.Amounts[string(node.ID)], sizeOf(m.OldFlavor)) {
-		w.Errorf("%s: a migration holds %v, want %v of %s and %v for ports", after, allocated.Amounts, sizeOf(m.OldFlavor),
-			node.ID, requested)
+	if !maps.Equal(has, requested) || !former.Equal(allocated.Amounts.Concerned(former)) ||
+		allocated.Amounts[storage]["DISK_GB"] != former[storage]["DISK_GB"] {
+		w.Errorf("%s: a migration holds %v, want %v and %v for ports", after, allocated.Amounts, former, requested)
 	}
 	want[string(m.ID)] = allocated.Amounts
 }

@@ -260,3 +260,36 @@ func TestConsumersOfOtherServices(t *testing.T) {
 		}
 	}
 }
+
+// What a server has of a storage that both hosts of its move share may be the server's alone, as
+// Berth has it, also in part, or the migration's as well, as Nova has it: no rule takes either for
+// a fault.
+func TestMovesOnSharedStorage(t *testing.T) {
+	disk := cloudtest.FlavorSmall.Disk
+	for _, migration := range []int64{0, 1, disk, 2 * disk} {
+		for name, move := range map[string]func(*cloudtest.Builder){
+			"resized": func(b *cloudtest.Builder) { b.Resized("vm", "cn1") },
+			"moving":  func(b *cloudtest.Builder) { b.Moving("vm", "cn1") },
+		} {
+			b := cloudtest.New()
+			b.Sharing("nfs")
+			b.Host("cn1", "nfs")
+			b.Host("cn2", "nfs")
+			b.Server("vm", "cn2")
+			move(b)
+			c := b.Done()
+			for i := range c.Placement.Consumers {
+				if consumer := &c.Placement.Consumers[i]; consumer.UUID == cloudtest.UUID("migration of vm") {
+					consumer.Allocations[cloudtest.UUID("provider nfs")]["DISK_GB"] = migration
+					if migration == 0 {
+						delete(consumer.Allocations, cloudtest.UUID("provider nfs"))
+					}
+				}
+			}
+			cloudtest.Count(c)
+			if r := audit.Check(index.New(c), audit.Options{}); len(r.Findings)+len(r.Unchecked) > 0 {
+				t.Errorf("%s, the migration has %d GB: findings %+v, unchecked %+v", name, migration, r.Findings, r.Unchecked)
+			}
+		}
+	}
+}
