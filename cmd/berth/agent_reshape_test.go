@@ -12,6 +12,19 @@ import (
 	"github.com/berthcloud/berth/internal/fakehosts"
 )
 
+// reshapeMembers are the requests that make a host with VGPU in use, and reshapeMoves a list that
+// moves them.
+var reshapeMembers = []string{
+	`POST /resource_providers {"uuid": "00000000-0000-4000-8000-000000000001", "name": "cn1"}`,
+	`PUT /resource_providers/00000000-0000-4000-8000-000000000001/inventories {"resource_provider_generation": 0, ` +
+		`"inventories": {"VGPU": {"total": 4}}}`,
+	`PUT /allocations/00000000-0000-4000-8000-00000000000a {"allocations": {"00000000-0000-4000-8000-000000000001": ` +
+		`{"resources": {"VGPU": 1}}}, "project_id": "p", "user_id": "u", "consumer_generation": null, ` +
+		`"consumer_type": "INSTANCE"}`,
+}
+
+const reshapeMoves = "- {from_resource_provider: cn1, moved_resources: {VGPU: 4}, to_resource_provider: cn1_gpu}\n"
+
 // A host with a dedicated server gets dedicated CPUs: what would change is shown before, the server
 // has them after its host has started, and a host that has none any more does not serve until it
 // has some again.

@@ -64,6 +64,8 @@ func TestResultsAsJSON(t *testing.T) {
 	if err := os.WriteFile(dump, []byte(dumpText(brokenRows())), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	moves := filepath.Join(t.TempDir(), "moves.yaml")
+	rewrite(t, moves, reshapeMoves)
 	agent := agentFile(t)
 	counts := []string{"rows", "table"}
 	cases := map[string]struct {
@@ -208,6 +210,26 @@ func TestResultsAsJSON(t *testing.T) {
 		"berth network changes": {nil, cli.ExitOK, nil, map[string][]string{
 			"": {"abandoned", "attempted_at", "created_at", "differences", "id", "instance", "kind", "port", "server", "state"},
 		}},
+		"berth reshape": {
+			[]string{"--host", "cn1", "--moves", moves},
+			cli.ExitFindings,
+			[]string{"applied", "changes", "moves"},
+			map[string][]string{
+				"changes": {"after", "before", "new", "provider", "resource_class", "uuid"},
+				"moves": {
+					"amount", "consumer", "from_resource_provider", "resource_class", "to_resource_class", "to_resource_provider",
+				},
+			},
+		},
+		"berth agent inventory": {
+			[]string{
+				"--compute-config",
+				settings(t, "[berth]\ncompute_driver = fake\nfake_vcpus = 2\n[DEFAULT]\nstate_path = "+t.TempDir()),
+			},
+			cli.ExitOK,
+			[]string{"plan", "providers"},
+			map[string][]string{"providers": {"inventories", "name", "traits", "uuid"}},
+		},
 		"berth agent check": {
 			[]string{"--config", agent}, cli.ExitFindings, nil, map[string][]string{"": {"about", "level", "text"}},
 		},
@@ -227,6 +249,7 @@ func TestResultsAsJSON(t *testing.T) {
 	clouds := map[string]map[string]string{
 		"berth compute operations": underway, "berth network changes": underway,
 		"berth records traits": servedPlacement(t, nil, traitsMembers()...),
+		"berth reshape":        servedPlacement(t, nil, reshapeMembers...),
 	}
 	for _, c := range leaves(t) {
 		path := c.CommandPath()

@@ -77,6 +77,15 @@ var (
 		{"AgentCheckFinds", "agent check --config AGENT", cli.ExitFindings},
 		{"AgentCheckFormat", "agent check --config AGENT -f xml", cli.ExitUsage},
 
+		{"AgentInventoryOfNothing", "agent inventory", cli.ExitUsage},
+		{"AgentInventoryFile", "agent inventory --compute-config MALFORMED", cli.ExitUsage},
+		{"ReshapeHost", "reshape --moves MALFORMED", cli.ExitUsage},
+		{"ReshapeMoves", "reshape --host cn1", cli.ExitUsage},
+		{"ReshapeFile", "reshape --host cn1 --moves MALFORMED", cli.ExitUsage},
+		{"ReshapeNoFile", "reshape --host cn1 --moves /nowhere", cli.ExitUsage},
+		{"ReshapeBoth", "reshape --host cn1 --moves MALFORMED --apply --dry-run", cli.ExitUsage},
+		{"ReshapeYes", "reshape --host cn1 --moves MALFORMED --yes", cli.ExitUsage},
+
 		{"AuditCode", "audit --code sail", cli.ExitUsage},
 		{"AuditSources", "audit --from-file MALFORMED --config MALFORMED", cli.ExitUsage},
 		{"AuditRecheckOfFile", "audit --from-file MALFORMED --recheck", cli.ExitUsage},

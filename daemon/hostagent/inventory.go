@@ -10,6 +10,7 @@ import (
 	"github.com/berthcloud/berth/client/berthclient"
 	"github.com/berthcloud/berth/compute"
 	"github.com/berthcloud/berth/compute/inventory"
+	"github.com/berthcloud/berth/daemon"
 )
 
 // An Inventory is what a compute host would report, and what that would change.
@@ -29,7 +30,7 @@ func (src Source) Inventory(
 ) (v Inventory, warnings []string, err error) {
 	set, warnings, err := node.Load(src.Compute, src.Names)
 	if err != nil {
-		return v, warnings, fmt.Errorf("reading the compute host's settings:\n%w", err)
+		return v, warnings, daemon.Fail(daemon.WrongSettings, fmt.Errorf("reading the compute host's settings:\n%w", err))
 	}
 	r, err := set.Look(node.Machine{})
 	warnings = append(warnings, r.Warnings...)

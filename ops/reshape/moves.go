@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -70,7 +71,7 @@ func Parse(r io.Reader) (all []Move, err error) {
 	d := yaml.NewDecoder(bytes.NewReader(text))
 	d.KnownFields(true)
 	if err := d.Decode(&all); err != nil && !errors.Is(err, io.EOF) {
-		return nil, errors.New(strings.TrimPrefix(err.Error(), "yaml: "))
+		return nil, readable(err)
 	}
 	if len(all) == 0 {
 		return nil, errors.New("the list of moves is empty")
@@ -81,6 +82,27 @@ func Parse(r io.Reader) (all []Move, err error) {
 		}
 	}
 	return all, nil
+}
+
+// The lines of YAML's errors about types and fields.
+var (
+	wrongType  = regexp.MustCompile(`^(line \d+: )cannot unmarshal .*`)
+	wrongField = regexp.MustCompile(`^(line \d+: )field (\S+) not found in type .*`)
+)
+
+// readable is an error of YAML without the values of the file, which may be another one with
+// secrets, and without names of types.
+func readable(err error) error {
+	var wrong *yaml.TypeError
+	if !errors.As(err, &wrong) {
+		return errors.New(strings.TrimPrefix(err.Error(), "yaml: "))
+	}
+	lines := make([]string, len(wrong.Errors))
+	for i, line := range wrong.Errors {
+		line = wrongType.ReplaceAllString(line, "${1}a value of the wrong type")
+		lines[i] = wrongField.ReplaceAllString(line, "${1}there is no field $2")
+	}
+	return errors.New(strings.Join(lines, "; "))
 }
 
 func (m Move) check() error {
