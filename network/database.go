@@ -13,15 +13,18 @@ import (
 type Rules struct {
 	Settings    Settings
 	InPlacement bool // guarantees are allocated in placement
-	Log         *slog.Logger
-	Now         func() time.Time
+	// SyncSegments says that placement and compute have the segments of routed networks.
+	SyncSegments bool
+	Log          *slog.Logger
+	Now          func() time.Time
 }
 
 // A Database has the rows of the network service. Long polls wait for changes of it (package
 // watch). It is safe for concurrent use.
 type Database struct {
 	*watch.Store
-	Rules Rules
+	Rules    Rules
+	segments chan struct{} // has a value after segments were marked
 }
 
 // NewDatabase returns a database with its rows in a store. Without a clock the rules have the
@@ -33,8 +36,11 @@ func NewDatabase(store Store, rules Rules) *Database {
 	if rules.Now == nil {
 		rules.Now = time.Now
 	}
-	return &Database{Store: watch.NewStore(store, watched), Rules: rules}
+	return &Database{Store: watch.NewStore(store, watched), Rules: rules, segments: make(chan struct{}, 1)}
 }
+
+// SegmentsMarked returns a channel that has a value after Updates that marked segments.
+func (d *Database) SegmentsMarked() <-chan struct{} { return d.segments }
 
 // Update runs fn in a transaction, and logs the transaction's warnings once it is committed. The
 // rules of rows.Store are those of fn: it may run more than once, and must not retain results of an
@@ -52,6 +58,12 @@ func (d *Database) Update(ctx context.Context, fn func(*Tx) error) error {
 	for _, w := range last.warnings {
 		d.Rules.Log.WarnContext(ctx, w.text, w.args...)
 	}
+	if len(last.marked) > 0 {
+		select {
+		case d.segments <- struct{}{}:
+		default: // a value waits
+		}
+	}
 	return nil
 }
 
@@ -68,6 +80,7 @@ type Tx struct {
 	At       time.Time // of its rows: in UTC, in whole seconds
 	warnings []warning // to log once the transaction is committed
 	cache    readCache
+	marked   []ID // segments, see MarkSegments
 }
 
 // Warn logs a warning when the transaction is committed.

@@ -30,14 +30,15 @@ var (
 )
 
 // Row is any type of row. Its key is the ID; of addresses the subnet and the IP, of bindings port
-// and host, of port groups both fields, of subports the port, of quotas project and resource.
+// and host, of port groups both fields, of subports the port, of quotas project and resource, of
+// segment syncs the segment.
 //
 // Other unique keys: network and MAC of ports, type and host of agents, the port of trunks, the
 // segmentation of subports in their trunk and of segments in their physical network or, for
 // tunnels, their type, and the group "default" of a project.
 type Row interface {
 	NetworkRow | SegmentRow | SubnetRow | PortRow | AddressRow | BindingRow | PolicyRow | RuleRow | AgentRow |
-		TrunkRow | SubportRow | SecurityGroupRow | PortGroupRow | SecurityRuleRow | QuotaRow | IntentRow
+		TrunkRow | SubportRow | SecurityGroupRow | PortGroupRow | SecurityRuleRow | QuotaRow | IntentRow | SegmentSyncRow
 }
 
 // The fields, and which types have them.
@@ -46,7 +47,7 @@ const (
 	ByProject      Field = "project"
 	ByName         Field = "name"
 	ByNetwork      Field = "network"      // segments, subnets, ports
-	BySegment      Field = "segment"      // subnets, bindings
+	BySegment      Field = "segment"      // subnets, bindings, segment syncs
 	ByPhysical     Field = "physical"     // segments: PhysicalNetwork
 	ByPort         Field = "port"         // addresses, bindings, port groups, trunks, subports
 	BySubnet       Field = "subnet"       // addresses

@@ -63,7 +63,7 @@ var rules = []struct{ pkg, may string }{
 	{"network/security", "fault network network/quotas"},
 	{"network/qos", "fault guarantee network"},
 	{"network/reallocation", "allocations fault guarantee network network/intents"},
-	{"network/topology", "fault network network/agents network/binding network/ipam network/qos network/quotas " +
+	{"network/topology", "fault network network/agents network/ipam network/qos network/quotas " +
 		"network/reallocation network/security"},
 	{"network/ports", "allocations fault guarantee network network/agents network/binding network/intents network/ipam " +
 		"network/qos network/quotas network/reallocation network/security network/topology rows watch"},

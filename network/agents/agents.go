@@ -94,12 +94,13 @@ func (s *Service) Beat(ctx context.Context, h Heartbeat) (a Agent, sync bool, er
 			return err
 		}
 		known := len(rows) > 0
+		former := network.AgentRow{}
 		row := network.AgentRow{
 			ID: newAgentID(tx.Rules, h), AdminStateUp: !tx.Settings.NewAgentsDown, CreatedAt: tx.At,
 			StartedAt: tx.At,
 		}
 		if known {
-			row = rows[0]
+			former, row = rows[0], rows[0]
 		}
 		before, _ := stateOf(tx.Rules, row) // an invalid report has no providers
 		fill(&row, h, tx.At, known && (h.Unchanged || h.Problem != ""))
@@ -115,6 +116,9 @@ func (s *Service) Beat(ctx context.Context, h Heartbeat) (a Agent, sync bool, er
 			row.Synced, row.SyncError = network.SyncFailed, err.Error()
 		}
 		a = Agent{AgentRow: row, Alive: true}
+		if err := markReached(tx, former, row); err != nil {
+			return err
+		}
 		if known {
 			return tx.Replace(&row)
 		}
@@ -214,6 +218,9 @@ func (s *Service) DeleteAgent(ctx context.Context, id network.ID) (a Agent, err 
 			return err
 		}
 		a = Agent{AgentRow: row, Alive: s.db.Rules.Alive(row)}
+		if err := markReached(tx, row, network.AgentRow{}); err != nil {
+			return err
+		}
 		_, err = tx.Remove(&network.AgentRow{}, network.Where(network.ByID, id))
 		return err
 	})

@@ -24,13 +24,14 @@ type fixture struct {
 	agent   network.AgentRow
 	quota   network.QuotaRow
 	intent  network.IntentRow
+	sync    network.SegmentSyncRow
 }
 
 // Rows returns pointers to all of them.
 func (w *fixture) Rows() []any {
 	return []any{
 		&w.policy, &w.rule, &w.network, &w.segment, &w.subnet, &w.port, &w.address, &w.binding,
-		&w.trunk, &w.subport, &w.group, &w.member, &w.allow, &w.agent, &w.quota, &w.intent,
+		&w.trunk, &w.subport, &w.group, &w.member, &w.allow, &w.agent, &w.quota, &w.intent, &w.sync,
 	}
 }
 
@@ -102,6 +103,10 @@ func fullFixture() *fixture {
 	w.intent = network.IntentRow{
 		ID: string(ID("intent")), Kind: "release", About: string(ID("port")), Body: []byte(`[1]`), CreatedAt: Now,
 	}
+	w.sync = network.SegmentSyncRow{
+		Segment: ID("segment"), Changes: 1 << 40, Synced: 7, RetryAt: Now, Error: "placement is unavailable",
+		Instance: "controller 127.0.0.1:9696", Process: "p1", LeasedUntil: Now.Add(time.Minute),
+	}
 	return w
 }
 
@@ -127,5 +132,6 @@ func bareFixture(prefix string) *fixture {
 		agent:   network.AgentRow{ID: id("agent")},
 		quota:   network.QuotaRow{},
 		intent:  network.IntentRow{ID: string(id("intent"))},
+		sync:    network.SegmentSyncRow{Segment: id("segment")},
 	}
 }

@@ -102,6 +102,7 @@ var rowTypes = []rowType{
 	typeOf[network.IntentRow](func(w *fixture) fields {
 		return fields{network.ByID: w.intent.ID, network.ByIntentsAbout: w.intent.About}
 	}),
+	typeOf[network.SegmentSyncRow](func(w *fixture) fields { return fields{network.BySegment: w.sync.Segment} }),
 }
 
 // allFields are what rows of some type are found by.

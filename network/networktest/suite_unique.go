@@ -64,6 +64,8 @@ func unique(c *storeCase) {
 		{&network.QuotaRow{Project: "red", Resource: "network"}, false},
 		{&network.QuotaRow{Project: "blue", Resource: "port"}, false},
 		{&network.IntentRow{ID: string(ID("intent"))}, true},
+		{&network.SegmentSyncRow{Segment: ID("segment")}, true},
+		{&network.SegmentSyncRow{Segment: ID("another segment")}, false},
 	} {
 		c.update(func(w network.Writer) error {
 			err := w.Insert(test.row)

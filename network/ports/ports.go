@@ -76,6 +76,9 @@ func (s *Service) CreatePorts(ctx context.Context, specs []Spec) (ports []networ
 			if ports[i], err = bindIfRequested(tx, byID[id], specs[i].Host != ""); err != nil {
 				return err
 			}
+			if err := tx.MarkPort(network.Port{}, ports[i]); err != nil {
+				return err
+			}
 		}
 		return nil
 	})

@@ -196,6 +196,9 @@ func updatePort(tx *network.Tx, d draft, a reallocation.Change) (network.Port, e
 	if err != nil {
 		return p, err
 	}
+	if err := tx.MarkPort(p, next); err != nil {
+		return p, err
+	}
 	if onlyProfile(&p, spec) {
 		next.Revision--
 	}
@@ -260,7 +263,7 @@ func (s *Service) DeletePort(ctx context.Context, id network.ID, only ...network
 		_, bindings := tx.Remove(&network.BindingRow{}, network.Where(network.ByPort, id))
 		_, groups := tx.Remove(&network.PortGroupRow{}, network.Where(network.ByPort, id))
 		_, port := tx.Remove(&network.PortRow{}, network.Where(network.ByID, id))
-		return cmp.Or(addresses, bindings, groups, port)
+		return cmp.Or(addresses, bindings, groups, port, tx.MarkPort(p, network.Port{}))
 	})
 	if err != nil {
 		return err

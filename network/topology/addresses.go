@@ -8,7 +8,6 @@ import (
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/network"
 	"github.com/berthcloud/berth/network/agents"
-	"github.com/berthcloud/berth/network/binding"
 	"github.com/berthcloud/berth/network/ipam"
 )
 
@@ -61,15 +60,15 @@ func connectedSegments(tx *network.Tx, host string, id network.ID) (map[string]b
 	if err != nil {
 		return nil, err
 	}
-	agents, err := agents.On(tx, host)
+	present, err := agents.On(tx, host)
 	if err != nil {
 		return nil, err
 	}
 	connected := make(map[string]bool)
-	for _, a := range agents {
-		connectivity := binding.ConnectivityOf(tx.BindingAgent(a))
+	for _, a := range present {
+		reaches := agents.Connected(tx.Rules, a)
 		for _, s := range segments {
-			if s.PhysicalNetwork != "" && connectivity.Segment(network.BindingSegment(s)) {
+			if reaches(s) {
 				connected[string(s.ID)] = true
 			}
 		}

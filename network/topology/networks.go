@@ -294,10 +294,14 @@ func (s *Service) DeleteNetwork(ctx context.Context, id network.ID, only ...netw
 		if err := network.CheckConditions(only, &row.Common); err != nil {
 			return err
 		}
+		routed, err := tx.SubnetsOf(id)
+		if err != nil {
+			return err
+		}
 		_, subnets := tx.Remove(&network.SubnetRow{}, here)
 		_, segments := tx.Remove(&network.SegmentRow{}, here)
 		_, networks := tx.Remove(&network.NetworkRow{}, network.Where(network.ByID, id))
-		return cmp.Or(subnets, segments, networks)
+		return cmp.Or(subnets, segments, networks, tx.MarkSubnets(routed...))
 	})
 }
 

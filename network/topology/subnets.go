@@ -111,7 +111,7 @@ func createSubnet(tx *network.Tx, plan subnetPlan) (network.SubnetRow, error) {
 	for _, o := range others {
 		row.Index = max(row.Index, o.Index+1)
 	}
-	return row, cmp.Or(tx.Insert(&row), touchNetwork(tx, row.Network), assignToNetwork(tx, row))
+	return row, cmp.Or(tx.Insert(&row), touchNetwork(tx, row.Network), assignToNetwork(tx, row), tx.MarkSubnets(row))
 }
 
 // badSubnets is Neutron's BadRequest about subnets.
@@ -163,7 +163,7 @@ func updateSubnet(tx *network.Tx, id network.ID, fn func(*SubnetSpec) error) (ne
 		return row, err
 	}
 	tx.Touch(&row.Common)
-	return row, cmp.Or(tx.Replace(&row), touchNetwork(tx, row.Network))
+	return row, cmp.Or(tx.Replace(&row), touchNetwork(tx, row.Network), tx.MarkSubnets(row))
 }
 
 // DeleteSubnet removes a subnet that no port has an address of: SubnetInUse.
@@ -181,7 +181,7 @@ func (s *Service) DeleteSubnet(ctx context.Context, id network.ID, only ...netwo
 			return err
 		}
 		_, err = tx.Remove(&network.SubnetRow{}, network.Where(network.ByID, id))
-		return cmp.Or(err, touchNetwork(tx, row.Network))
+		return cmp.Or(err, touchNetwork(tx, row.Network), tx.MarkSubnets(row))
 	})
 }
 

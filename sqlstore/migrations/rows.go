@@ -15,7 +15,7 @@ var rowsFiles embed.FS
 
 // NetworkVersion is the version of the network service's tables that this program
 // works on, the one row of berth_network.
-const NetworkVersion = 4
+const NetworkVersion = 5
 
 // ComputeVersion is the same of the compute service's tables, and berth_compute.
 const ComputeVersion = 15

@@ -14,7 +14,7 @@ var networkTables = []rowTable{
 	portTable(), addressTable(), bindingTable(),
 	trunkTable(), subportTable(),
 	securityGroupTable(), portGroupTable(), securityRuleTable(),
-	agentTable(), quotaTable(), intentTable(),
+	agentTable(), quotaTable(), intentTable(), segmentSyncTable(),
 }
 
 // byID is the key of rows that have an ID.

@@ -118,3 +118,17 @@ func intentTable() *table[network.IntentRow] {
 		moment("created_at", func(r *T) *time.Time { return &r.CreatedAt }),
 	)
 }
+
+func segmentSyncTable() *table[network.SegmentSyncRow] {
+	type T = network.SegmentSyncRow
+	return newTable("segment_syncs", []string{"segment"}, nil,
+		text("segment", func(r *T) *network.ID { return &r.Segment }, network.BySegment),
+		number("changes", func(r *T) *int64 { return &r.Changes }),
+		number("synced", func(r *T) *int64 { return &r.Synced }),
+		moment("retry_at", func(r *T) *time.Time { return &r.RetryAt }),
+		text("error", func(r *T) *string { return &r.Error }),
+		text("instance", func(r *T) *string { return &r.Instance }),
+		text("process", func(r *T) *string { return &r.Process }),
+		moment("leased_until", func(r *T) *time.Time { return &r.LeasedUntil }),
+	)
+}
