@@ -1,5 +1,5 @@
 // Package novaclient is the network service's client of a compute service: it implements
-// network.Compute, which sends the events of ports.
+// network.Compute, which sends the events of ports, and network.Aggregates.
 package novaclient
 
 import (
@@ -11,7 +11,7 @@ import (
 	"github.com/berthcloud/berth/network"
 )
 
-// A Client sends events to a compute service. It may be used concurrently.
+// A Client is a client of a compute service. It may be used concurrently.
 type Client struct{ service *client.Service }
 
 var _ network.Compute = (*Client)(nil)
@@ -30,8 +30,8 @@ type wireEvent struct {
 	Status string `json:"status,omitempty"`
 }
 
-// codeNoServer distinguishes compute's 404 from that of a web server at a wrong address.
-const codeNoServer fault.Code = "itemNotFound"
+// codeNotFound distinguishes compute's 404 from that of a web server at a wrong address.
+const codeNotFound fault.Code = "itemNotFound"
 
 // SendEvents implements network.Compute. Compute answers 207 when some of the servers do not exist,
 // and 404 when none does.
@@ -47,7 +47,7 @@ func (c *Client) SendEvents(ctx context.Context, events []network.ServerEvent) e
 	err := c.service.Call(ctx, client.Request{
 		Method: http.MethodPost, Path: "/os-server-external-events", Body: body,
 	}, nil)
-	if r := client.Refused(err, http.StatusNotFound); r != nil && r.Code == codeNoServer {
+	if r := client.Refused(err, http.StatusNotFound); r != nil && r.Code == codeNotFound {
 		return nil
 	}
 	return err

@@ -3,7 +3,6 @@ package placementclient
 import (
 	"context"
 	"net/http"
-	"slices"
 
 	"github.com/berthcloud/berth/allocations"
 	"github.com/berthcloud/berth/client"
@@ -25,14 +24,6 @@ func NewCompute(opts client.Options) *Compute {
 	return &Compute{New(opts)}
 }
 
-// wireAggregates are those of a provider in placement's JSON.
-type wireAggregates struct {
-	Aggregates []string `json:"aggregates"`
-	Generation int64    `json:"resource_provider_generation"`
-}
-
-func (w *wireAggregates) Valid() bool { return w.Aggregates != nil }
-
 // Aggregates is compute.Placement's.
 func (c *Compute) Aggregates(ctx context.Context, provider compute.ID) ([]placement.UUID, error) {
 	var cur wireAggregates
@@ -49,25 +40,5 @@ func (c *Compute) Aggregates(ctx context.Context, provider compute.ID) ([]placem
 
 // Group is compute.Placement's.
 func (c *Compute) Group(ctx context.Context, provider, aggregate compute.ID, member bool) error {
-	path := providerPath(string(provider)) + "/aggregates"
-	err := swap(ctx, func() error {
-		var cur wireAggregates
-		if err := c.get(ctx, path, &cur); err != nil {
-			return err
-		}
-		at := slices.Index(cur.Aggregates, string(aggregate))
-		switch {
-		case (at >= 0) == member:
-			return nil
-		case member:
-			cur.Aggregates = append(cur.Aggregates, string(aggregate))
-		default:
-			cur.Aggregates = slices.Delete(cur.Aggregates, at, at+1)
-		}
-		return c.put(ctx, path, cur)
-	})
-	if r := client.Refused(err, http.StatusNotFound); r != nil {
-		return client.Known(r, allocations.ErrNoProvider)
-	}
-	return err
+	return c.setMember(ctx, string(provider), string(aggregate), member)
 }
