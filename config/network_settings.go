@@ -42,8 +42,8 @@ func (n *Neutron) settings() []Setting {
 			osloconfig.String(&n.CorePlugin).Check(optional(oneOf("ml2", "neutron.plugins.ml2.plugin.Ml2Plugin"))),
 			"Berth is like the plugin ml2, and no other."),
 		NewSetting(g, "service_plugins", osloconfig.List(&n.ServicePlugins),
-			"Parts that Berth is to have: placement keeps the agents' devices in placement; qos, trunk and segments. "+
-				"Others are warned about."),
+			"Parts that Berth is to have: placement keeps the agents' devices in placement, segments the segments of routed "+
+				"networks in placement and Nova; qos and trunk. Others are warned about."),
 		NewSetting(g, "base_mac", osloconfig.String(&n.BaseMAC).Check(checkMAC),
 			"MAC addresses of ports begin with its first three octets."),
 		NewSetting(g, "global_physnet_mtu", osloconfig.IntBetween(&n.GlobalPhysnetMTU, 0, maxMTU),

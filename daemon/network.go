@@ -14,6 +14,7 @@ import (
 	"github.com/berthcloud/berth/network"
 	"github.com/berthcloud/berth/network/agents"
 	"github.com/berthcloud/berth/network/ovnagents"
+	"github.com/berthcloud/berth/network/routed"
 	"github.com/berthcloud/berth/network/service"
 	"github.com/berthcloud/berth/network/tracking"
 	"github.com/berthcloud/berth/sqlstore/rowtable"
@@ -92,6 +93,9 @@ func (s *NetworkServer) work(service *service.Service, n networkPeers, single bo
 	if n.Placement != nil && s.cfg.Neutron.Has(config.PluginPlacement) {
 		s.tracker = s.newTracker(n.trees)
 		s.ends = append(s.ends, Background(s.tracker.Run))
+	}
+	if n.Segments != nil {
+		s.ends = append(s.ends, Background(ticking(routed.Interval, s.service.RunSegments)))
 	}
 	if n.Placement != nil {
 		s.check = placementCheck{

@@ -43,13 +43,24 @@ func newNetworkPeers(
 		clients.end()
 		return n, nil, err
 	}
+	segments := cfg.Neutron.Has(config.PluginSegments) && placement.Access != nil && compute.Access != nil
 	if placement.Access != nil {
 		p := placementclient.New(placement)
+		if segments {
+			n.Segments = p
+		}
 		n.Placement, n.trees, n.supports, clients.ends = p, p, p.Supports, append(clients.ends, p.Close)
 	}
-	if compute.Access != nil && (cfg.Neutron.NotifyNovaOfStatus || cfg.Neutron.NotifyNovaOfData) {
+	notify := cfg.Neutron.NotifyNovaOfStatus || cfg.Neutron.NotifyNovaOfData
+	if compute.Access != nil && (notify || segments) {
 		c := novaclient.New(compute)
-		n.Compute, clients.ends = c, append(clients.ends, c.Close)
+		clients.ends = append(clients.ends, c.Close)
+		if notify {
+			n.Compute = c
+		}
+		if segments {
+			n.Aggregates = c
+		}
 	}
 	return n, clients.end, nil
 }

@@ -67,8 +67,9 @@ var rules = []struct{ pkg, may string }{
 		"network/reallocation network/security"},
 	{"network/ports", "allocations fault guarantee network network/agents network/binding network/intents network/ipam " +
 		"network/qos network/quotas network/reallocation network/security network/topology rows watch"},
+	{"network/routed", "network network/agents placement placement/providertree"},
 	{"network/service", "allocations fault network network/agents network/ports network/qos network/quotas " +
-		"network/reallocation network/security network/topology"},
+		"network/reallocation network/routed network/security network/topology"},
 	{"network/networktest", "guarantee internal/storetest network rows"},
 	{"network/tracking", "allocations guarantee network placement placement/providertree"},
 	{"network/ovnagents", "agent/ovn agent/ovsdb agent/settings config guarantee network network/agents"},
@@ -155,7 +156,8 @@ var rules = []struct{ pkg, may string }{
 		"compute compute/catalog compute/fleet compute/lifecycle compute/request compute/scheduler compute/selection " +
 		"compute/serverports compute/servers config fault guarantee httpapi httpapi/computeapi httpapi/networkapi " +
 		"httpapi/placementapi identity identity/authcheck identity/hostkey identity/keystone identity/policy " +
-		"internal/gcpolicy logging microversion network network/agents network/ovnagents network/service network/tracking " +
+		"internal/gcpolicy logging microversion network network/agents network/ovnagents network/routed network/service " +
+		"network/tracking " +
 		"ops/exporter placement placement/candidates placement/providertree placement/service placement/snapshot sqlstore " +
 		"sqlstore/rowtable systemd tracing watch"},
 	{"daemon/hostagent", "agent agent/driver agent/driver/netns agent/enforce agent/host agent/node agent/ovsdb " +

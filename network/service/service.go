@@ -12,6 +12,7 @@ import (
 	"github.com/berthcloud/berth/network/qos"
 	"github.com/berthcloud/berth/network/quotas"
 	"github.com/berthcloud/berth/network/reallocation"
+	"github.com/berthcloud/berth/network/routed"
 	"github.com/berthcloud/berth/network/security"
 	"github.com/berthcloud/berth/network/topology"
 )
@@ -25,6 +26,7 @@ type (
 	topologyPart     = topology.Service
 	portsPart        = ports.Service
 	reallocationPart = reallocation.Service
+	routedPart       = routed.Service
 )
 
 // A Service is the network service: its parts on one database. The methods of the parts are its
@@ -37,15 +39,19 @@ type Service struct {
 	*topologyPart
 	*portsPart
 	*reallocationPart
+	*routedPart
 	db *network.Database
 }
 
 // Peers are the services that a network service works with. Any may be nil: without Placement,
-// guarantees are not in placement; without Compute, no events are sent.
+// guarantees are not in placement; without Compute, no events are sent; without Segments and
+// Aggregates, the segments of routed networks are in neither service.
 type Peers struct {
-	Placement allocations.Placement
-	Compute   network.Compute
-	Log       *slog.Logger // nil discards
+	Placement  allocations.Placement
+	Compute    network.Compute
+	Segments   routed.Placement
+	Aggregates network.Aggregates
+	Log        *slog.Logger // nil discards
 }
 
 // firstPause is the first pause after a concurrent change of allocations.
@@ -53,7 +59,10 @@ var firstPause = allocations.Pause
 
 // New returns a service that keeps its rows in a store.
 func New(store network.Store, settings network.Settings, p Peers) *Service {
-	db := network.NewDatabase(store, network.Rules{Settings: settings, InPlacement: p.Placement != nil, Log: p.Log})
+	db := network.NewDatabase(store, network.Rules{
+		Settings: settings, InPlacement: p.Placement != nil, SyncSegments: p.Segments != nil && p.Aggregates != nil,
+		Log: p.Log,
+	})
 	changes := reallocation.New(db, p.Placement, firstPause)
 	return &Service{
 		db:               db,
@@ -64,5 +73,6 @@ func New(store network.Store, settings network.Settings, p Peers) *Service {
 		topologyPart:     topology.New(db, changes),
 		portsPart:        ports.New(db, changes, p.Compute),
 		reallocationPart: changes,
+		routedPart:       routed.New(db, p.Segments, p.Aggregates),
 	}
 }
