@@ -19,7 +19,7 @@ func Check(f Flavor, i Image) error {
 	if _, err := realtimeCPUs(f, i); err != nil { // before the policies
 		return err
 	}
-	_, err := CPUs(f, i)
+	_, err := Topology(f, i)
 	return err
 }
 

@@ -35,33 +35,40 @@ type CPU struct {
 // CPUs returns what a flavor and an image say of CPUs together, or a fault (Invalid)
 // with Nova's text when they say what cannot be.
 func CPUs(f Flavor, i Image) (CPU, error) {
-	var c CPU
-	var err error
+	c, _, err := cpusOf(f, i)
+	return c, err
+}
+
+// cpusOf is CPUs, with the CPUs that a mask makes dedicated ones.
+func cpusOf(f Flavor, i Image) (c CPU, pinned CPUSet, err error) {
 	if c.Policy, err = cpuPolicy(f, i); err != nil {
-		return c, err
+		return c, nil, err
 	}
 	if c.Threads, err = threadPolicy(f, i); err != nil {
-		return c, err
+		return c, nil, err
 	}
 	realtime, err := realtimeCPUs(f, i)
 	if err != nil {
-		return c, err
+		return c, nil, err
 	}
 	dedicated, err := dedicatedCPUs(f)
 	if err != nil {
-		return c, err
+		return c, nil, err
 	}
 	if c.Isolate, err = isolatesEmulator(f); err != nil {
-		return c, err
+		return c, nil, err
 	}
 	if err := c.explicit(f); err != nil {
-		return c, err
+		return c, nil, err
 	}
 	if err := c.hyperthreading(f, i); err != nil {
-		return c, err
+		return c, nil, err
 	}
-	c.Pinned = max(dedicated, realtime)
-	return c, c.fits(dedicated > 0, realtime > 0)
+	if pinned = dedicated; realtime.Len() > dedicated.Len() {
+		pinned = realtime
+	}
+	c.Pinned = pinned.Len()
+	return c, pinned, c.fits(len(dedicated) > 0, len(realtime) > 0)
 }
 
 func conflict(format string, args ...any) error { return fault.New(fault.Invalid, "", format, args...) }
@@ -123,57 +130,57 @@ func isolatesEmulator(f Flavor) (bool, error) {
 	return policy == "isolate", nil
 }
 
-// realtimeCPUs is the number of real-time CPUs, 0 for none.
-func realtimeCPUs(f Flavor, i Image) (int64, error) {
+// realtimeCPUs are the real-time CPUs, nil for none.
+func realtimeCPUs(f Flavor, i Image) (CPUSet, error) {
 	if on, _ := Bool(f.Specs["hw:cpu_realtime"]); !on {
-		return 0, nil
+		return nil, nil
 	}
 	mask := i.Property("hw_cpu_realtime_mask")
 	if mask == "" {
 		mask = f.Specs["hw:cpu_realtime_mask"]
 	}
-	all := cpuSet{{0, f.VCPUs - 1}}
+	all := firstCPUs(f.VCPUs)
 	set := all
 	if mask != "" {
 		var err error
 		if set, err = masked(mask, f.VCPUs); err != nil {
-			return 0, err
+			return nil, err
 		}
 	}
 	if _, err := isolatesEmulator(f); err != nil {
-		return 0, err
+		return nil, err
 	}
-	if n := set.len(); n == 0 || set.within(all) && n == all.len() && f.Specs["hw:emulator_threads_policy"] == "" {
-		return 0, conflict("Use of realtime CPUs requires either one or more non-realtime CPU(s) or offloaded " +
+	if n := set.Len(); n == 0 || set.within(all) && n == all.Len() && f.Specs["hw:emulator_threads_policy"] == "" {
+		return nil, conflict("Use of realtime CPUs requires either one or more non-realtime CPU(s) or offloaded " +
 			"emulator threads.")
 	}
 	if !set.within(all) {
-		return 0, conflict("Realtime policy vCPU(s) mask is configured with RT vCPUs that are not a subset of the vCPUs in " +
-			"the flavor. See hw:cpu_realtime_mask or hw_cpu_realtime_mask")
+		return nil, conflict("Realtime policy vCPU(s) mask is configured with RT vCPUs that are not a subset of the " +
+			"vCPUs in the flavor. See hw:cpu_realtime_mask or hw_cpu_realtime_mask")
 	}
-	return set.len(), nil
+	return set, nil
 }
 
-// dedicatedCPUs is how many CPUs a mask makes dedicated ones, 0 without a mask.
-func dedicatedCPUs(f Flavor) (int64, error) {
+// dedicatedCPUs are those that a mask makes dedicated ones, nil without a mask.
+func dedicatedCPUs(f Flavor) (CPUSet, error) {
 	mask := f.Specs["hw:cpu_dedicated_mask"]
 	if mask == "" {
-		return 0, nil
+		return nil, nil
 	}
 	set, err := masked(mask, f.VCPUs)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	all := cpuSet{{0, f.VCPUs - 1}}
-	if set.len() == 0 || set.covers(all) {
-		return 0, conflict("Mixed instance must have at least 1 pinned vCPU and 1 unpinned vCPU. See " +
+	all := firstCPUs(f.VCPUs)
+	if set.Len() == 0 || set.covers(all) {
+		return nil, conflict("Mixed instance must have at least 1 pinned vCPU and 1 unpinned vCPU. See " +
 			"'hw:cpu_dedicated_mask'.")
 	}
 	if !set.within(all) {
-		return 0, conflict(`Mixed instance dedicated vCPU(s) mask is not a subset of vCPUs in the flavor. See ` +
+		return nil, conflict(`Mixed instance dedicated vCPU(s) mask is not a subset of vCPUs in the flavor. See ` +
 			`"hw:cpu_dedicated_mask"`)
 	}
-	return set.len(), nil
+	return set, nil
 }
 
 // explicit derives the policy from resources:VCPU or resources:PCPU.
@@ -269,7 +276,7 @@ func (c *CPU) fits(dedicated, realtime bool) error {
 const mixedOnly = "Cannot specify 'hw:cpu_dedicated_mask' without the 'mixed' policy."
 
 // masked reads a mask of CPUs; one that begins with an exclusion excludes from all.
-func masked(mask string, vcpus int64) (cpuSet, error) {
+func masked(mask string, vcpus int64) (CPUSet, error) {
 	if strings.HasPrefix(strings.TrimSpace(mask), "^") {
 		mask = fmt.Sprintf("0-%d,%s", vcpus-1, mask)
 	}

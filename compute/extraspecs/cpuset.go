@@ -2,21 +2,63 @@ package extraspecs
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 	"strconv"
 	"strings"
 )
 
-// A cpuSet is a set of CPU numbers: spans in order that do not touch. Masks may name
-// more CPUs than anybody could list.
-type cpuSet []span
+// A CPUSet is a set of CPU numbers: spans in order that do not touch. Masks may name
+// more CPUs than anybody could list. The nil set is empty.
+type CPUSet []span
+
+// Len is how many CPUs a set has.
+func (s CPUSet) Len() (n int64) {
+	for _, one := range s {
+		n += max(0, one.last-one.first+1)
+	}
+	return n
+}
+
+// Numbers returns the numbers in a set, in order.
+func (s CPUSet) Numbers() iter.Seq[int64] {
+	return func(yield func(int64) bool) {
+		for _, one := range s {
+			for n := one.first; n <= one.last; n++ {
+				if !yield(n) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// String returns a set as extra specs have it: "0-3,6", "" for none.
+func (s CPUSet) String() string {
+	words := make([]string, len(s))
+	for i, one := range s {
+		words[i] = strconv.FormatInt(one.first, 10)
+		if one.last > one.first {
+			words[i] += "-" + strconv.FormatInt(one.last, 10)
+		}
+	}
+	return strings.Join(words, ",")
+}
+
+// firstCPUs are the CPUs of a guest with so many.
+func firstCPUs(n int64) CPUSet {
+	if n <= 0 {
+		return nil
+	}
+	return CPUSet{{0, n - 1}}
+}
 
 // A span is a range of numbers, both ends included; it is empty when last is less than first.
 type span struct{ first, last int64 }
 
 // parseCPUs reads "1-4,^3,6". The fault has Nova's text.
-func parseCPUs(text string) (cpuSet, error) {
-	var in, out cpuSet
+func parseCPUs(text string) (CPUSet, error) {
+	var in, out CPUSet
 	for rule := range strings.SplitSeq(text, ",") {
 		rule = strings.TrimFunc(rule, space)
 		if rule == "" {
@@ -57,9 +99,9 @@ func cpuNumber(s string) (int64, bool) {
 }
 
 // merged sorts spans and joins those that overlap.
-func (s cpuSet) merged() cpuSet {
+func (s CPUSet) merged() CPUSet {
 	slices.SortFunc(s, func(a, b span) int { return cmp.Compare(a.first, b.first) })
-	var all cpuSet
+	var all CPUSet
 	for _, one := range s {
 		if n := len(all); n > 0 && one.first <= all[n-1].last+1 {
 			all[n-1].last = max(all[n-1].last, one.last)
@@ -70,9 +112,12 @@ func (s cpuSet) merged() cpuSet {
 	return all
 }
 
+// and returns what two sets have in common.
+func (s CPUSet) and(other CPUSet) CPUSet { return s.without(s.without(other)) }
+
 // without takes others, which must be merged, out of a set.
-func (s cpuSet) without(others cpuSet) cpuSet {
-	var remaining cpuSet
+func (s CPUSet) without(others CPUSet) CPUSet {
+	var remaining CPUSet
 	for _, one := range s {
 		for _, o := range others {
 			if o.last < one.first || o.first > one.last {
@@ -90,18 +135,11 @@ func (s cpuSet) without(others cpuSet) cpuSet {
 	return remaining
 }
 
-func (s cpuSet) len() (n int64) {
-	for _, one := range s {
-		n += max(0, one.last-one.first+1)
-	}
-	return n
-}
-
 // within reports whether all of a set is in another one, covers whether the other one
 // is in it.
-func (s cpuSet) within(other cpuSet) bool { return s.without(other).len() == 0 }
+func (s CPUSet) within(other CPUSet) bool { return s.without(other).Len() == 0 }
 
-func (s cpuSet) covers(other cpuSet) bool { return other.within(s) }
+func (s CPUSet) covers(other CPUSet) bool { return other.within(s) }
 
 // repr is a text as Python shows it.
 func repr(s string) string {

@@ -57,6 +57,12 @@ func (i Image) flag(name string) (value, found bool) {
 // Check returns a fault (Invalid) when a property that is used here has an invalid value.
 func (i Image) Check() error {
 	for _, name := range formed {
+		if name == numaProperties {
+			if err := i.checkNUMA(); err != nil {
+				return err
+			}
+			continue
+		}
 		given, found := i.raw(name)
 		if v := i.Property(name); !found || slices.Contains(forms[name].words, v) {
 			continue
@@ -66,6 +72,30 @@ func (i Image) Check() error {
 		return badImage("Architecture name '%s' is not valid", given)
 	}
 	return nil
+}
+
+// numaProperties stands for the properties about NUMA nodes among those with a form.
+const numaProperties = "hw_numa_"
+
+// checkNUMA refuses properties about NUMA nodes that Nova cannot read: numbers, and lists of CPUs.
+func (i Image) checkNUMA() error {
+	number := func(v string) (int64, error) {
+		n, ok := cpuNumber(v)
+		if !ok {
+			return 0, badImage("invalid literal for int() with base 10: %s", repr(v))
+		}
+		return n, nil
+	}
+	if v, found := i.raw("hw_numa_nodes"); found {
+		if _, err := number(v); err != nil {
+			return err
+		}
+	}
+	if _, err := listed(Flavor{}, i, "numa_cpus", parseCPUs); err != nil {
+		return err
+	}
+	_, err := listed(Flavor{}, i, "numa_mem", number)
+	return err
 }
 
 func badImage(format string, args ...any) error {
@@ -84,7 +114,8 @@ type form struct {
 // formed are the properties with a form, in the order in which Nova reads them.
 var formed = []string{
 	"hw_architecture", "hw_emulation_architecture", "hw_cdrom_bus", "hw_cpu_policy", "hw_cpu_thread_policy", "hw_disk_bus",
-	"hw_firmware_type", "hw_pci_numa_affinity_policy", "hw_video_model", "hw_vif_model", "hw_viommu_model", "hw_tpm_model",
+	"hw_firmware_type", numaProperties, "hw_pci_numa_affinity_policy",
+	"hw_video_model", "hw_vif_model", "hw_viommu_model", "hw_tpm_model",
 	"hw_tpm_version", "hw_ephemeral_encryption_format", "os_secure_boot", "hw_sound_model", "hw_maxphysaddr_mode",
 	"hw_mem_encryption_model",
 }

@@ -4,6 +4,8 @@ import (
 	_ "embed"
 	"fmt"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -19,6 +21,7 @@ var novaScript string
 // A pair is a flavor and an image.
 type pair struct {
 	VCPUs      int64             `json:"vcpus"`
+	MemoryMB   int64             `json:"memory_mb"`
 	Specs      map[string]string `json:"specs"`
 	Properties map[string]string `json:"properties"`
 }
@@ -26,6 +29,7 @@ type pair struct {
 // A verdict is what is said of a pair.
 type verdict struct {
 	Check      *string `json:"check"`
+	NUMA       string  `json:"numa"`
 	TPM        string  `json:"tpm"`
 	Boot       string  `json:"boot"`
 	PCI        string  `json:"pci"`
@@ -37,9 +41,11 @@ type verdict struct {
 func TestNova(t *testing.T) {
 	r := rand.New(rand.NewPCG(6, 86))
 	values := everyValue()
-	pairs := make([]pair, 4000)
+	pairs := make([]pair, 8000)
 	for i := range pairs {
-		pairs[i] = randomPair(r)
+		if pairs[i] = randomPair(r, choices, 6); i%2 == 1 {
+			pairs[i] = randomPair(r, cellChoices, 12)
+		}
 	}
 	var answer struct {
 		Values []*string `json:"values"`
@@ -55,7 +61,7 @@ func TestNova(t *testing.T) {
 			refused++
 		}
 	}
-	agreed := 0
+	agreed, divided := 0, 0
 	for i, p := range pairs {
 		if diff := cmp.Diff(answer.Pairs[i], judge(p)); diff != "" {
 			t.Errorf("%+v (-nova +berth):\n%s", p, diff)
@@ -63,8 +69,15 @@ func TestNova(t *testing.T) {
 		if answer.Pairs[i].Check == nil {
 			agreed++
 		}
+		if strings.Count(answer.Pairs[i].NUMA, "/") > 2 && !strings.HasPrefix(answer.Pairs[i].NUMA, "error") {
+			divided++
+		}
 	}
-	t.Logf("%d values, %d of them refused; %d pairs, %d of them go together", len(values), refused, len(pairs), agreed)
+	if divided == 0 {
+		t.Error("no pair has several NUMA cells")
+	}
+	t.Logf("%d values, %d of them refused; %d pairs, %d of them go together, %d in several NUMA cells",
+		len(values), refused, len(pairs), agreed, divided)
 }
 
 // text is what the caller sees of a fault, nil for none.
@@ -80,7 +93,7 @@ func text(err error) *string {
 }
 
 func judge(p pair) verdict {
-	f := extraspecs.Flavor{Name: "m1", VCPUs: p.VCPUs, Specs: p.Specs}
+	f := extraspecs.Flavor{Name: "m1", VCPUs: p.VCPUs, MemoryMB: p.MemoryMB, Specs: p.Specs}
 	i := extraspecs.Image{ID: "i", Name: "cirros", Properties: p.Properties}
 	v := verdict{Check: text(extraspecs.Check(f, i))}
 	if i.Check() != nil {
@@ -92,6 +105,8 @@ func judge(p pair) verdict {
 		}
 		return s
 	}
+	topology, err := extraspecs.Topology(f, i)
+	v.NUMA = found(cellsOf(topology, p.Specs["hw:emulator_threads_policy"]), err)
 	version, _, err := extraspecs.TPM(f, i)
 	v.TPM = found(version, err)
 	boot, err := extraspecs.SecureBoot(f, i)
@@ -103,6 +118,28 @@ func judge(p pair) verdict {
 	}
 	v.Encryption = found(format, err)
 	return v
+}
+
+// cellsOf is a topology as testdata/nova.py shows it.
+func cellsOf(t extraspecs.NUMA, emulator string) string {
+	if len(t.Cells) == 0 {
+		return ""
+	}
+	set := func(s extraspecs.CPUSet) string {
+		return "[" + strings.ReplaceAll(strings.Trim(fmt.Sprint(slices.Collect(s.Numbers())), "[]"), " ", ", ") + "]"
+	}
+	or := func(word string) string {
+		if word == "" {
+			return "None"
+		}
+		return word
+	}
+	var cells []string
+	for _, c := range t.Cells {
+		cells = append(cells, fmt.Sprintf("%s/%s/%d", set(c.Shared), set(c.Dedicated), c.MemoryMB))
+	}
+	return fmt.Sprintf("%s pages %d, %s, %s, %s", strings.Join(cells, " "), t.PageKB, or(t.CPU.Policy), or(t.CPU.Threads),
+		or(emulator))
 }
 
 // everyValue is each name that means something with each value that does.
@@ -173,11 +210,36 @@ var choices = map[string][]string{
 	"hw_vif_model":                   {"VirtualE1000", "virtio", "odd"},
 }
 
-// randomPair sets some of the choices, in most pairs few.
-func randomPair(r *rand.Rand) pair {
-	p := pair{VCPUs: 1 + r.Int64N(4), Specs: map[string]string{}, Properties: map[string]string{}}
+// cellChoices are those about NUMA nodes: most pairs of them have cells.
+var cellChoices = map[string][]string{
+	"hw:numa_nodes":  {"1", "2", "2", "2", "3", "0", "-1", "02", "x", ""},
+	"hw:numa_cpus.0": {"0", "0-1", "0,2", "", "0-1", "0-1,4", "x", "^0"},
+	"hw:numa_cpus.1": {"1", "2-3", "2-3", "1,3", "2", "0-3", "9"},
+	"hw:numa_cpus.2": {"3"},
+	"hw:numa_mem.0":  {"256", "256", "512", "0", "100"},
+	"hw:numa_mem.1":  {"256", "256", "412", "0"},
+	"hw:numa_mem.2":  {"0"},
+	"hw:mem_page_size": {
+		"small", "large", "any", "4", "2048", "2MB", "2M", "1GB", "2.5GiB",
+		"1048576", "16Mb", "8Gbit", "4kB", "4096B", "odd", "0", "٢",
+	},
+	"hw:pmem":               {"a", "a,b", ""},
+	"hw:cpu_policy":         {"dedicated", "shared", "mixed"},
+	"hw:cpu_dedicated_mask": {"0-1", "^0", "2"},
+	"hw_numa_nodes":         {"1", "2", "2", "0", " 2 ", "odd", "-3"},
+	"hw_numa_cpus.0":        {"0-1", "0-1", "0", "odd"},
+	"hw_numa_cpus.1":        {"2-3", "2-3", "1-3"},
+	"hw_numa_mem.0":         {"256", "256", "512", "odd"},
+	"hw_numa_mem.1":         {"256", "256"},
+	"hw_mem_page_size":      {"small", "large", "any", "2048", "2MB", "odd"},
+	"hw_cpu_policy":         {"dedicated", "shared", "mixed"},
+}
+
+// randomPair sets some of the choices.
+func randomPair(r *rand.Rand, choices map[string][]string, most int) pair {
+	p := pair{VCPUs: 1 + r.Int64N(4), MemoryMB: 512, Specs: map[string]string{}, Properties: map[string]string{}}
 	names := sorted(choices)
-	for range 1 + r.IntN(6) {
+	for range 1 + r.IntN(most) {
 		name := names[r.IntN(len(names))]
 		values := choices[name]
 		v := values[r.IntN(len(values))]

@@ -78,5 +78,14 @@ func (s *Service) fits(image compute.Image, flavor extraspecs.Flavor, project st
 	if err != nil && !errors.As(err, new(*request.NoValidHost)) { // the failure is reported where it can name the reason
 		return err
 	}
+	return honoured(flavor, image)
+}
+
+// honoured refuses a flavor and an image of which Nova's API says that the NUMA topology is
+// impossible, or that require what nothing here honours.
+func honoured(flavor extraspecs.Flavor, image compute.Image) error {
+	if _, err := extraspecs.Topology(flavor, image.Image); err != nil {
+		return err
+	}
 	return extraspecs.Supported(flavor, image.Image)
 }

@@ -63,7 +63,7 @@ func (s *Service) ResizeServer(ctx context.Context, by compute.Caller, id comput
 			return err
 		}
 	}
-	if err := extraspecs.Supported(extraSpecsOf(flavor), image.Image); err != nil {
+	if err := honoured(extraSpecsOf(flavor), image); err != nil {
 		return err
 	}
 	m := s.coldMove(by, id, resizeAction, compute.TypeResize)

@@ -91,6 +91,20 @@ func TestResize(t *testing.T) {
 	}
 }
 
+// A flavor with NUMA cells that cannot be is refused before anything changes.
+func TestResizeToImpossibleCells(t *testing.T) {
+	m := newMoves(t)
+	odd := computetest.Flavor("odd", 3, 256, 2)
+	odd.Specs = map[string]string{"hw:numa_nodes": "2"}
+	m.add(odd)
+	err := m.ResizeServer(ctx, ann, m.vm, servers.Resizing{Flavor: "odd"})
+	m.refusedWith(err, fault.Invalid, "")
+	if err == nil || !strings.Contains(err.Error(), "cannot be evenly distributed across instance NUMA nodes") {
+		t.Errorf("a resize to three CPUs in two cells: %v", err)
+	}
+	m.agrees("a refused resize")
+}
+
 // A resized server may stay on its host where the settings allow it, and is built there with each
 // of its flavors.
 func TestResizeOnItsHost(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"reflect"
 
 	"github.com/berthcloud/berth/compute"
+	"github.com/berthcloud/berth/compute/extraspecs"
 	"github.com/berthcloud/berth/compute/lifecycle"
 	"github.com/berthcloud/berth/compute/request"
 )
@@ -29,8 +30,8 @@ type Rebuilding struct {
 // RebuildServer begins to build a server again on its host, from an image: what was on its disk is
 // lost. It keeps its ports, its flavor and its power state. Faults: InstanceNotFound,
 // InstanceIsLocked, InvalidState, InstanceNotReady, InstanceExists, KeypairNotFound, ImageNotFound,
-// ImageUnacceptable, MetadataLimitExceeded, and those of a server's creation that are about the
-// image.
+// ImageUnacceptable, ImageNUMATopologyRebuildConflict, MetadataLimitExceeded, and those of a
+// server's creation that are about the image.
 func (s *Service) RebuildServer(
 	ctx context.Context, by compute.Caller, id compute.ID, to Rebuilding,
 ) (one Server, err error) {
@@ -163,6 +164,9 @@ func (s *Service) imageToRebuild(
 	if err != nil {
 		return image, err
 	}
+	if err := sameTopology(flavor, before, image); err != nil {
+		return image, err
+	}
 	requestFor := func(i compute.Image) (request.Request, error) {
 		return request.New(request.Spec{Flavor: flavor, Image: i.Image, Project: row.Project}, s.rules.Settings.Requests, nil)
 	}
@@ -173,4 +177,19 @@ func (s *Service) imageToRebuild(
 			"Image %s is unacceptable: it requires other resources or traits of a host than the image of the server.", id)
 	}
 	return image, nil
+}
+
+// sameTopology refuses an image with which a server would have other NUMA nodes or pages.
+func sameTopology(flavor extraspecs.Flavor, before, after compute.Image) error {
+	prev, err := extraspecs.Topology(flavor, before.Image)
+	if err != nil {
+		return err
+	}
+	cur, err := extraspecs.Topology(flavor, after.Image)
+	if err == nil && !prev.Equal(cur) {
+		err = compute.Invalid("ImageNUMATopologyRebuildConflict",
+			"An instance's NUMA topology cannot be changed as part of a rebuild. "+
+				"The image provided is invalid for this instance.")
+	}
+	return err
 }

@@ -82,6 +82,7 @@ func TestRebuildIsRefused(t *testing.T) {
 		{servers.Rebuilding{Image: computetest.ID("none")}, fault.Invalid, "ImageNotFound"},
 		{servers.Rebuilding{Image: old}, fault.Invalid, "ImageNotActive"},
 		{servers.Rebuilding{Image: golden}, fault.Invalid, "ImageUnacceptable"},
+		{servers.Rebuilding{Image: pinned}, fault.Invalid, "ImageNUMATopologyRebuildConflict"},
 		{servers.Rebuilding{Image: cirros, KeyName: &key}, fault.Invalid, "KeypairNotFound"},
 	} {
 		_, err := w.RebuildServer(ctx, ann, vm, tc.to)

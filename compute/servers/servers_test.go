@@ -27,10 +27,12 @@ func (i images) Image(_ context.Context, _ string, id compute.ID) (compute.Image
 	return image, nil
 }
 
-// cirros is an image that can be used, golden one that requires a trait, old one that cannot.
+// cirros is an image that can be used, golden one that requires a trait, pinned one that requires
+// dedicated CPUs, old one that cannot.
 var (
 	cirros    = computetest.ID("cirros")
 	golden    = computetest.ID("golden")
+	pinned    = computetest.ID("pinned")
 	old       = computetest.ID("old")
 	allImages = images{
 		cirros: {
@@ -41,6 +43,12 @@ var (
 			Image: extraspecs.Image{
 				ID: string(golden), Name: "golden", DiskFormat: "qcow2",
 				Properties: map[string]string{"trait:CUSTOM_GOLD": "required"},
+			},
+			Status: "active",
+		},
+		pinned: {
+			Image: extraspecs.Image{
+				ID: string(pinned), Name: "pinned", Properties: map[string]string{"hw_cpu_policy": "dedicated"},
 			},
 			Status: "active",
 		},

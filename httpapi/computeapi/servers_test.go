@@ -291,12 +291,13 @@ func TestSpecsThatNothingHonours(t *testing.T) {
 			"pci_passthrough:alias=gpu:1, which nothing here honours: servers get PCI devices as ports only.",
 		},
 		{`{"hw:numa_nodes": "2"}`, plain, 400, "hw:numa_nodes=2, which nothing here honours"},
+		{`{"hw:numa_nodes": "3"}`, plain, 400, "cannot be evenly distributed across instance NUMA nodes"},
 		{`{"hw:mem_page_size": "large"}`, plain, 400, "hw:mem_page_size=large, which nothing here honours"},
 		{`{}`, numa, 400, "Image numa has the property hw_numa_nodes=2, which nothing here honours"},
 	} {
 		s.say(t, said{"admin", "DELETE", "/v2.1/flavors/c1", "", ""})
 		s.say(t, said{
-			"admin", "POST", "/v2.1/flavors", "", `{"flavor": {"name": "c1", "id": "c1", "ram": 256, "vcpus": 1, "disk": 1}}`,
+			"admin", "POST", "/v2.1/flavors", "", `{"flavor": {"name": "c1", "id": "c1", "ram": 256, "vcpus": 2, "disk": 1}}`,
 		})
 		if status, answer := s.say(t, said{
 			"admin", "POST", "/v2.1/flavors/c1/os-extra_specs", "", `{"extra_specs": ` + c.specs + `}`,

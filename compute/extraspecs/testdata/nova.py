@@ -37,6 +37,17 @@ def check(flavor, image):
     hardware.numa_get_constraints(flavor, image)
 
 
+def numa(flavor, image):
+    """The cells: shared CPUs, dedicated CPUs, memory; the pages, and the policies."""
+    topology = hardware.numa_get_constraints(flavor, image)
+    if topology is None:
+        return ''
+    cells = ['%s/%s/%d' % (sorted(c.cpuset), sorted(c.pcpuset), c.memory) for c in topology.cells]
+    first = topology.cells[0]
+    return '%s pages %s, %s, %s, %s' % (' '.join(cells), first.pagesize or 0, first.cpu_policy, first.cpu_thread_policy,
+                                        topology.emulator_threads_policy)
+
+
 def tpm(flavor, image):
     config = hardware.get_vtpm_constraint(flavor, image)
     return config.version if config else ''
@@ -49,14 +60,17 @@ def encryption(flavor, image):
 
 
 def pair(p):
-    flavor = objects.Flavor(name='m1', vcpus=p['vcpus'], memory_mb=512, root_gb=1, ephemeral_gb=0, swap=0,
+    flavor = objects.Flavor(name='m1', vcpus=p['vcpus'], memory_mb=p.get('memory_mb', 512), root_gb=1, ephemeral_gb=0, swap=0,
                             extra_specs=p['specs'])
     try:
         image = objects.ImageMeta.from_dict({'id': 'i', 'name': 'cirros', 'properties': dict(p['properties'])})
     except ValueError as e:
         return {'check': 'Invalid image metadata. Error: %s' % e}
+    except exception.Invalid as e:
+        return {'check': e.format_message()}
     return {
         'check': said(check, flavor, image),
+        'numa': found(numa, flavor, image),
         'tpm': found(tpm, flavor, image),
         'boot': found(lambda: str(hardware.get_secure_boot_constraint(flavor, image) == 'required')),
         'pci': found(lambda: hardware.get_pci_numa_policy_constraint(flavor, image) or ''),
