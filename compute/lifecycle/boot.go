@@ -26,9 +26,15 @@ const (
 type buildJob struct {
 	hostCommands
 	BuildData
-	// ports are the server's as they were when its host was chosen.
-	ports []compute.Port
+	// ports are the server's as they were when its host was chosen, and were read at portsAt.
+	ports   []compute.Port
+	portsAt time.Time
 }
+
+// portsTime is how long ports are bound as they were read before. A port that is changed meanwhile
+// has another revision and is read again; the rules of a policy have no part in its revision, and
+// Neutron does not compare them with the allocation.
+const portsTime = 2 * time.Second
 
 // BuildData is what such an operation stores.
 type BuildData struct {
@@ -316,7 +322,7 @@ func (b *buildJob) readPorts(ctx context.Context) error {
 		}
 		all[i] = p
 	}
-	b.ports = all
+	b.ports, b.portsAt = all, b.s.rules.Now()
 	return nil
 }
 
@@ -331,13 +337,19 @@ func (b *buildJob) bind(ctx context.Context) (next, error) {
 	if err != nil {
 		return next{}, err
 	}
-	if err = b.readPorts(ctx); err == nil {
-		b.ports, err = b.bindAll(ctx, server, b.ports, b.HostClaim)
+	ports := b.ports
+	b.ports = nil // an attempt that fails may have bound some
+	if ports == nil || b.s.rules.Now().Sub(b.portsAt).Abs() > portsTime {
+		err = b.readPorts(ctx)
+		ports = b.ports
+	}
+	if err == nil {
+		ports, err = b.bindAll(ctx, server, ports, b.HostClaim)
 	}
 	switch {
 	case err == nil:
 		return next{
-			Change: func(c *Change, row *compute.ServerRow) error { return serverports.RecordPorts(c.Tx, row.ID, b.ports) },
+			Change: func(c *Change, row *compute.ServerRow) error { return serverports.RecordPorts(c.Tx, row.ID, ports) },
 			// its host is sent a command next, by a commit
 			Deferred: true,
 		}, nil

@@ -96,30 +96,47 @@ func hasAddress(p compute.Port, address string) bool {
 	return slices.ContainsFunc(p.Addresses, func(a compute.Address) bool { return a.IP == address })
 }
 
-// BindAll binds ports that were just read, in their order.
+// BindAll binds ports that were read before, in their order. One that was changed since is read
+// again, and bound if the claim is still for what the ports request.
 func (b Bindings) BindAll(ctx context.Context, ports []compute.Port, t BindingTarget) ([]compute.Port, error) {
-	if err := t.Check(ports); err != nil {
-		return nil, err
-	}
-	bound := make([]compute.Port, len(ports))
+	ports, bound := slices.Clone(ports), make([]compute.Port, len(ports))
 	for i, p := range ports {
-		binding, err := t.Binding(p)
+		var err error
+		bound[i], err = b.bind(ctx, p, t.Host, func(current compute.Port) (compute.Binding, error) {
+			ports[i] = current
+			if err := t.Check(ports); err != nil {
+				return compute.Binding{}, err
+			}
+			return t.Binding(current)
+		})
 		if err != nil {
-			return nil, err
-		}
-		if bound[i], err = b.Bind(ctx, p, binding); err != nil {
 			return nil, err
 		}
 	}
 	return bound, nil
 }
 
-// Bind binds a port. It is read again when it was changed since. The error is a *notBound when the
+// Bind binds a port. It is read again when it was changed since. The error is a *NotBound when the
 // network service could not bind it.
-func (b Bindings) Bind(ctx context.Context, p compute.Port, to compute.Binding) (bound compute.Port, err error) {
+func (b Bindings) Bind(ctx context.Context, p compute.Port, to compute.Binding) (compute.Port, error) {
+	return b.bind(ctx, p, to.Host, func(compute.Port) (compute.Binding, error) { return to, nil })
+}
+
+// bind is Bind with the binding for each state of the port that it reads.
+func (b Bindings) bind(
+	ctx context.Context, p compute.Port, host string, to func(compute.Port) (compute.Binding, error),
+) (bound compute.Port, err error) {
 	for range Tries {
-		if bound, err = b.network.BindPort(ctx, p, to); !errors.Is(err, compute.ErrRevision) {
-			break
+		binding, err := to(p)
+		if err != nil {
+			return bound, err
+		}
+		bound, err = b.network.BindPort(ctx, p, binding)
+		switch {
+		case err == nil && bound.Failed():
+			return bound, &NotBound{port: p.ID, host: host, why: bound.Reason}
+		case !errors.Is(err, compute.ErrRevision):
+			return bound, err
 		}
 		current, read := b.network.Port(ctx, p.ID)
 		switch {
@@ -130,10 +147,7 @@ func (b Bindings) Bind(ctx context.Context, p compute.Port, to compute.Binding) 
 		}
 		p = current
 	}
-	if err == nil && bound.Failed() {
-		err = &NotBound{port: p.ID, host: to.Host, why: bound.Reason}
-	}
-	return bound, err
+	return bound, fmt.Errorf("binding port %s: %w", p.ID, compute.ErrRevision)
 }
 
 // BindSecond binds ports to a second host, and returns them as they are there.

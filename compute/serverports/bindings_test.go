@@ -164,6 +164,14 @@ func TestGroupsOfPortsAreChecked(t *testing.T) {
 	if n.ports[0].Host != "" {
 		t.Errorf("the port is bound to %s", n.ports[0].Host)
 	}
+	old := compute.Port{ID: "p", ResourceRequest: request.Port{ID: "p", Groups: []request.Group{{ID: group}}}}
+	n.ports[0].Revision = 1 // it has lost the group since
+	target.Mappings = request.Mappings{group: {group}}
+	if _, err := (Bindings{network: n}).BindAll(t.Context(), []compute.Port{old}, target); !errors.Is(err,
+		compute.ErrPortChanged) || n.ports[0].Host != "" {
+		t.Errorf("a port that has lost the group %s is bound to %q: %v, want %v", group, n.ports[0].Host, err,
+			compute.ErrPortChanged)
+	}
 	target.Mappings = request.Mappings{"1": nil}
 	if _, err := (Bindings{network: n}).BindAll(t.Context(), n.ports, target); err != nil || n.ports[0].Host != "cn1" {
 		t.Errorf("the port is bound to %q, %v, want cn1", n.ports[0].Host, err)

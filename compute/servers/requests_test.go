@@ -36,8 +36,8 @@ func TestRequestsOfABoot(t *testing.T) {
 	}
 	want := map[string]int{
 		"GET ":                      1, // the versions of placement
-		"GET ports":                 3, // when the server is requested, scheduled, and bound
-		"GET networks":              3,
+		"GET ports":                 2, // when the server is requested, and scheduled
+		"GET networks":              2,
 		"GET subnets":               1, // prefixes do not change
 		"PUT ports/…":               2,
 		"GET allocation_candidates": 1,
