@@ -39,14 +39,18 @@ type Service struct {
 	db        *network.Database
 	placement Placement
 	compute   network.Aggregates
-	process   string     // identifies the service among the workers on the database
-	running   sync.Mutex // of SyncSegments
+	process   string // identifies the service among the workers on the database
+
+	running  sync.Mutex         // of SyncSegments; guards what follows
+	failures map[network.ID]int // how many syncs of a segment failed since the last that did not
 }
 
 // New returns the sync of the segments in a database. Without both services nothing is synced, and
 // the rules of the database have no SyncSegments.
 func New(db *network.Database, p Placement, c network.Aggregates) *Service {
-	return &Service{db: db, placement: p, compute: c, process: string(network.NewID())}
+	return &Service{
+		db: db, placement: p, compute: c, process: string(network.NewID()), failures: map[network.ID]int{},
+	}
 }
 
 // Interval is the interval at which RunSegments looks for segments that another worker has marked
@@ -58,8 +62,10 @@ const (
 	// have ended when another worker takes the segments.
 	syncTime  = 2 * time.Minute
 	leaseTime = 3 * time.Minute
-	// retryTime is the pause after a sync that failed or was incomplete.
-	retryTime = time.Minute
+	// firstRetryTime is the pause after a sync that failed: services are often back soon, after a
+	// restart for example. retryTime is the pause after further failures and incomplete syncs.
+	firstRetryTime = Interval
+	retryTime      = time.Minute
 	// batchSize is the number of segments for which compute's aggregates are read once.
 	batchSize = 20
 )
@@ -197,9 +203,16 @@ type outcome struct {
 }
 
 // finish records how a sync ended, and ends the lease. Changes since the lease was taken leave the
-// segment due.
+// segment due. The log has the second failure in a row, and the end of failures.
 func (s *Service) finish(ctx context.Context, leased network.SegmentSyncRow, o outcome) error {
-	text := o.text()
+	text, pause := o.text(), retryTime
+	failures := s.failures[leased.Segment]
+	if delete(s.failures, leased.Segment); o.err != nil {
+		s.failures[leased.Segment] = failures + 1
+		if failures == 0 {
+			pause = firstRetryTime
+		}
+	}
 	err := s.db.Update(ctx, func(tx *network.Tx) error {
 		row, err := network.One[network.SegmentSyncRow](tx, network.Where(network.BySegment, leased.Segment))
 		switch {
@@ -216,24 +229,26 @@ func (s *Service) finish(ctx context.Context, leased network.SegmentSyncRow, o o
 		row.Instance, row.Process, row.LeasedUntil = "", "", time.Time{}
 		row.Error, row.RetryAt = text, time.Time{}
 		if text != "" {
-			row.RetryAt = tx.At.Add(retryTime)
+			row.RetryAt = tx.At.Add(pause)
 		}
 		if o.err == nil {
 			row.Synced = leased.Changes
 		}
 		return tx.Replace(&row)
 	})
-	if err != nil || text == leased.Error {
+	if err != nil {
 		return err
 	}
 	switch log := s.db.Rules.Log; {
-	case o.err != nil:
+	case o.err != nil && failures == 1:
 		log.WarnContext(ctx, "a segment could not be synced to placement and compute; the sync is retried", "segment",
 			leased.Segment, "error", text)
-	case text != "":
+	case o.err != nil:
+		log.DebugContext(ctx, "the sync of a segment failed", "segment", leased.Segment, "error", text)
+	case text != "" && text != leased.Error:
 		log.InfoContext(ctx, "compute does not know hosts of a segment; they are added to its aggregate later",
 			"segment", leased.Segment, "hosts", o.unknown)
-	default:
+	case failures > 1:
 		log.InfoContext(ctx, "a segment is synced to placement and compute again", "segment", leased.Segment)
 	}
 	return nil

@@ -281,8 +281,8 @@ func TestKilledWorkerKeepsItsLease(t *testing.T) {
 	}
 }
 
-// TestFailedRequests fails each request of a sync, before or after it took effect. The sync is
-// repeated a minute later and not before.
+// TestFailedRequests fails each request of a sync twice, before or after it took effect. The sync
+// is repeated after ten seconds, then after a minute, and not before.
 func TestFailedRequests(t *testing.T) {
 	for name, sc := range scenarios() {
 		t.Run(name, func(t *testing.T) {
@@ -292,9 +292,12 @@ func TestFailedRequests(t *testing.T) {
 				sc.before(c)
 				c.sync()
 				sc.change(c)
-				requests := 0
-				pass := func(string) error {
+				requests, failing := 0, ""
+				pass := func(request string) error {
 					if requests++; requests == at {
+						failing = request
+					}
+					if request == failing {
 						return errors.New("connection reset")
 					}
 					return nil
@@ -308,14 +311,18 @@ func TestFailedRequests(t *testing.T) {
 				if row, exists := c.row("a"); !exists || !strings.Contains(row.Error, "connection reset") {
 					t.Errorf("after the failure of request %d, the row is %+v", at, row)
 				}
-				c.now = c.now.Add(59 * time.Second)
-				requests = at
-				c.must(w.SyncSegments(t.Context()))
-				if requests > at {
-					t.Errorf("after the failure of request %d, the sync is repeated too early", at)
+				for _, pause := range []time.Duration{10 * time.Second, time.Minute} {
+					c.now = c.now.Add(pause - time.Second)
+					before := requests
+					c.must(w.SyncSegments(t.Context()))
+					if requests > before {
+						t.Errorf("after the failure of request %d, the sync is repeated before %s", at, pause)
+					}
+					if c.now = c.now.Add(time.Second); pause == time.Minute {
+						failing = ""
+					}
+					c.must(w.SyncSegments(t.Context()))
 				}
-				c.now = c.now.Add(time.Second)
-				c.must(w.SyncSegments(t.Context()))
 				if got := c.state("a"); got != sc.want {
 					t.Errorf("after the failure of request %d: %q, want %q", at, got, sc.want)
 				}
