@@ -12,6 +12,7 @@ import (
 
 	"github.com/berthcloud/berth/client"
 	"github.com/berthcloud/berth/client/neutronclient"
+	"github.com/berthcloud/berth/client/novaclient"
 	"github.com/berthcloud/berth/client/placementclient"
 	"github.com/berthcloud/berth/compute"
 	"github.com/berthcloud/berth/compute/computetest"
@@ -39,6 +40,13 @@ import (
 type cloud struct {
 	compute, network, placement *standIn
 	gates                       map[string]*gate // of the hosts, by name
+
+	// bridges are those of the hosts that have others than to physnet0, by name.
+	bridges map[string]map[string]int
+	// routed has segments in placement and compute, once networks has synced them, and servers
+	// scheduled by them.
+	routed   bool
+	networks *service.Service
 }
 
 var _ neutron.Cloud = (*cloud)(nil)
@@ -153,6 +161,9 @@ func (c *cloud) Reset(t testing.TB) {
 		h := &fakehosts.Host{
 			Name: name, ID: id, VCPUs: 10, MemoryMB: 8192, DiskGB: 1028, Bridges: map[string]int{"physnet0": nova.Bandwidth},
 		}
+		if bridges := c.bridges[name]; bridges != nil {
+			h.Bridges = bridges
+		}
 		g := newGate()
 		c.gates[name] = g
 		h.Driver.Fail = func(string, string) error { g.pass(); return nil }
@@ -186,10 +197,17 @@ func (c *cloud) resetNetwork(ctx context.Context, t testing.TB, all *sync.WaitGr
 		t.Fatal(err)
 	}
 	settings := network.DefaultSettings()
-	settings.VLANs = map[string][]network.Range{"physnet0": {{Low: 1, High: 4000}}}
+	settings.VLANs = map[string][]network.Range{"physnet0": {{Low: 1, High: 4000}}, "physnet1": {{Low: 1, High: 4000}}}
 	places := placementclient.New(options(t, c.placement.URL))
 	t.Cleanup(places.Close)
-	nets := service.New(store, settings, service.Peers{Placement: places, Log: logtest.Logger()})
+	peers := service.Peers{Placement: places, Log: logtest.Logger()}
+	if c.routed {
+		aggregates := novaclient.New(options(t, c.compute.URL+"/v2.1"))
+		t.Cleanup(aggregates.Close)
+		peers.Segments, peers.Aggregates = places, aggregates
+	}
+	nets := service.New(store, settings, peers)
+	c.networks = nets
 	tracker := tracking.New(tracking.Options{
 		Placement: places, Shared: nets.Shared,
 		Done: func(ctx context.Context, agent network.ID, r network.SyncResult) { _ = nets.RecordSync(ctx, agent, r) },
@@ -216,7 +234,9 @@ func (c *cloud) resetCompute(ctx context.Context, t testing.TB, all *sync.WaitGr
 		places.Close()
 		nets.Close()
 	})
-	s := newServices(newStore(t), compute.Rules{Settings: compute.DefaultSettings(), Log: logtest.Logger()},
+	settings := compute.DefaultSettings()
+	settings.Requests.RoutedNetworks = c.routed
+	s := newServices(newStore(t), compute.Rules{Settings: settings, Log: logtest.Logger()},
 		computetest.Options{
 			Placement: places, Network: nets,
 			Images: images{fakehosts.Image: {
