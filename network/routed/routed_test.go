@@ -159,14 +159,14 @@ func TestServicesFollowRows(t *testing.T) {
 			"IPV4_ADDRESS 41-1, hosts cn1", "unknown",
 		},
 		{
-			"NetworkDeleted", func() {
+			"PortsDeleted", func() {
 				for _, p := range []string{"p1", "p3", "p4"} {
 					c.must(c.service.DeletePort(ctx, c.ports[p]))
 				}
-				c.must(c.service.DeleteNetwork(ctx, c.net))
 			},
-			"unknown", "unknown",
+			"IPV4_ADDRESS 41-0, hosts cn1", "unknown",
 		},
+		{"NetworkDeleted", func() { c.must(c.service.DeleteNetwork(ctx, c.net)) }, "unknown", "unknown"},
 	} {
 		step.do()
 		c.sync()
@@ -455,6 +455,74 @@ func TestInterruptedSync(t *testing.T) {
 	c.must(c.worker(c.store, "two", c.placement, c.compute).SyncSegments(t.Context()))
 	if got := c.state("a"); got != "IPV4_ADDRESS 11-2, hosts " {
 		t.Errorf("another instance has made %q", got)
+	}
+}
+
+// TestChangesDuringSync changes the rows while a request of a sync is under way. The segment is
+// synced again in the same run, also when the first sync has just removed everything.
+func TestChangesDuringSync(t *testing.T) {
+	for name, tc := range map[string]struct {
+		request      string
+		before, then func(*cloud)
+		want         string
+	}{
+		"SubnetAfterRemoval": {
+			"delete aggregate", func(c *cloud) {
+				c.subnet("s0", "a")
+				c.sync()
+				c.must(c.service.DeleteSubnet(c.t.Context(), c.subnets["s0"]))
+			}, func(c *cloud) { c.subnet("s1", "a") }, "IPV4_ADDRESS 11-2, hosts cn1",
+		},
+		"SubnetDeletedDuringCreation": {
+			"add cn1", func(c *cloud) { c.subnet("s0", "a") },
+			func(c *cloud) { c.must(c.service.DeleteSubnet(c.t.Context(), c.subnets["s0"])) }, "unknown",
+		},
+		"Port": {
+			"join", func(c *cloud) { c.subnet("s0", "a") }, func(c *cloud) { c.port("p", "", "s0") },
+			"IPV4_ADDRESS 11-3, hosts cn1",
+		},
+		"Host": {
+			"join", func(c *cloud) { c.subnet("s0", "a") }, func(c *cloud) { c.agent("cn2", "physnet0") },
+			"IPV4_ADDRESS 11-2, hosts cn1 cn2",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCloud(t)
+			c.agent("cn1", "physnet0")
+			tc.before(c)
+			changed := false
+			g := &gate{Placement: c.placement, compute: c.compute, after: func(string) error { return nil }}
+			g.before = func(request string) error {
+				if request == tc.request && !changed {
+					changed = true
+					tc.then(c)
+				}
+				return nil
+			}
+			c.must(c.worker(c.store, "", g, g).SyncSegments(t.Context()))
+			if got := c.state("a"); got != tc.want || !changed {
+				t.Errorf("%q, want %q; changed: %t", got, tc.want, changed)
+			}
+		})
+	}
+}
+
+// TestRepeatedCreation has compute refuse the name of an aggregate that the same request has
+// created: its answer was lost, and the client has repeated it.
+func TestRepeatedCreation(t *testing.T) {
+	c := newCloud(t)
+	c.agent("cn1", "physnet0")
+	c.subnet("s0", "a")
+	g := &gate{Placement: c.placement, compute: c.compute, before: func(string) error { return nil }}
+	g.after = func(request string) error {
+		if request == "create aggregate" {
+			return network.ErrTaken
+		}
+		return nil
+	}
+	c.must(c.worker(c.store, "", g, g).SyncSegments(t.Context()))
+	if got, want := c.state("a"), "IPV4_ADDRESS 11-2, hosts cn1"; got != want {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
 
