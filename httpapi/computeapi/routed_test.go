@@ -108,7 +108,8 @@ func TestRoutedNetworks(t *testing.T) {
 	for physical, host := range map[string]string{"physnet0": "h1", "physnet1": "h2"} {
 		for range 3 {
 			if s := boot(physical); s.Status != "ACTIVE" || s.Host != host {
-				t.Errorf("a server on the segment of %s is %s on %q (%s), want %s", physical, s.Status, s.Host, s.Fault.Message, host)
+				t.Errorf("a server on the segment of %s is %s on %q (%s), want %s", physical, s.Status, s.Host, s.Fault.Message,
+					host)
 			}
 		}
 	}
