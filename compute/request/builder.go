@@ -35,6 +35,7 @@ type builder struct {
 	pci        map[string]string // aliases of the groups of PCI devices, by suffix
 	fromFlavor int               // groups with a suffix that the flavor has
 	pinned     bool              // all CPUs are dedicated ones
+	numaCells  int               // that have groups
 	warnings   []string
 }
 
@@ -50,19 +51,33 @@ func newBuilder(s Spec, settings Settings) *builder {
 	return &builder{spec: s, settings: settings, groups: map[string]*group{}, pci: map[string]string{}}
 }
 
-// build collects the groups of a spec. Without pinning, policies for CPUs are passed
-// over.
-func build(s Spec, settings Settings, pinning bool) (*builder, error) {
+// A form is one of a query.
+type form int
+
+const (
+	asUsual form = iota
+	asVCPUs      // policies for CPUs are passed over
+	onCells      // CPUs and memory are those of NUMA cells
+)
+
+// build collects the groups of a spec in a form. The topology is read for cells only.
+func build(s Spec, settings Settings, as form, t extraspecs.NUMA) (*builder, error) {
 	b := newBuilder(s, settings)
 	b.extraSpecs()
 	b.fromFlavor = b.suffixed()
 	for _, t := range s.Image.Required() {
 		b.group("").required[t] = true
 	}
-	if pinning {
-		if err := b.cpus(); err != nil {
-			return nil, err
-		}
+	var err error
+	switch as {
+	case asUsual:
+		err = b.cpus()
+	case onCells:
+		b.threads(t.CPU)
+		err = b.cells(t)
+	}
+	if err != nil {
+		return nil, err
 	}
 	if err := b.ports(); err != nil {
 		return nil, err
@@ -159,14 +174,7 @@ func (b *builder) cpus() error {
 	if err != nil {
 		return err
 	}
-	if c.Threads != "" && !c.ThreadsTrait {
-		switch c.Threads {
-		case "isolate":
-			b.group("").forbidden[hyperthreading] = true
-		case "require":
-			b.group("").required[hyperthreading] = true
-		}
-	}
+	b.threads(c)
 	if c.Explicit || c.Policy != extraspecs.Dedicated && c.Policy != extraspecs.Mixed {
 		return nil
 	}
@@ -180,6 +188,17 @@ func (b *builder) cpus() error {
 	}
 	b.pinned = c.Policy == extraspecs.Dedicated
 	return nil
+}
+
+// threads collects what the policy for threads requests.
+func (b *builder) threads(c extraspecs.CPU) {
+	switch {
+	case c.ThreadsTrait:
+	case c.Threads == "isolate":
+		b.group("").forbidden[hyperthreading] = true
+	case c.Threads == "require":
+		b.group("").required[hyperthreading] = true
+	}
 }
 
 // ports collects the groups of ports.
@@ -263,8 +282,14 @@ func (b *builder) devices() error {
 	if err != nil {
 		return err
 	}
-	if pci == "socket" {
-		g.required["COMPUTE_SOCKET_PCI_NUMA_AFFINITY"] = true
+	switch {
+	case pci == "socket" && b.settings.NoSocketAffinity:
+		return &NoValidHost{Details: []string{
+			"the flavor or the image has the PCI NUMA affinity policy socket: no host reports " + socketAffinity +
+				", that it can keep it",
+		}}
+	case pci == "socket":
+		g.required[socketAffinity] = true
 	}
 	secure, err := extraspecs.SecureBoot(f, i)
 	if secure {
@@ -287,6 +312,8 @@ func (b *builder) devices() error {
 	}
 	return nil
 }
+
+const socketAffinity = "COMPUTE_SOCKET_PCI_NUMA_AFFINITY"
 
 // encryptionTraits are the traits of hosts by the feature that encrypts memory.
 var encryptionTraits = map[string]string{
@@ -370,9 +397,9 @@ func (b *builder) list() []placement.RequestGroup {
 	return all
 }
 
-// subtrees returns which groups of each port belong below one provider.
+// subtrees returns which groups of each cell and of each port belong below one provider.
 func (b *builder) subtrees() [][]string {
-	var all [][]string
+	all := b.cellSubtrees()
 	for _, p := range b.spec.Ports {
 		existing := slices.DeleteFunc(slices.Clone(p.SameSubtree), func(id string) bool { return b.groups[id] == nil })
 		if len(existing) > 0 {

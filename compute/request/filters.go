@@ -41,6 +41,12 @@ type Settings struct {
 	PCI map[string]Alias
 	// DisableFallbackPCPU is [workarounds] disable_fallback_pcpu_query.
 	DisableFallbackPCPU bool
+	// NUMA says that some host has its NUMA nodes as providers, and NonNUMA that some host has the
+	// trait TraitNonNUMA. While neither does, all queries are Nova's.
+	NUMA, NonNUMA bool
+	// NoSocketAffinity says that no host has COMPUTE_SOCKET_PCI_NUMA_AFFINITY: a server with the PCI
+	// NUMA affinity policy socket has no host, and the reason is that.
+	NoSocketAffinity bool
 }
 
 // DefaultSettings are Nova's.
@@ -190,7 +196,7 @@ func (f *filtering) enabled() error {
 
 // isolated keeps servers out of aggregates with traits that they do not require.
 func (f *filtering) isolated() error {
-	b, err := build(f.Spec, f.Settings, true)
+	b, err := build(f.Spec, f.Settings, asUsual, extraspecs.NUMA{})
 	if err != nil {
 		return err
 	}

@@ -112,10 +112,7 @@ func berthSays(a *question) []string {
 	if err != nil {
 		return []string{"error " + err.Error()}
 	}
-	queries := []placement.Query{r.Query}
-	if q, ok := r.Fallback(); ok {
-		queries = append(queries, q)
-	}
+	queries := append([]placement.Query{r.Query}, r.Fallbacks()...)
 	var lines []string
 	for i, q := range queries {
 		for _, p := range params(q) {

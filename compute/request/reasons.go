@@ -35,6 +35,12 @@ func (r Request) Reasons(has func(placement.Query) (bool, error)) ([]string, err
 	whole := r.Query
 	whole.Limit = 1
 	some, err := has(whole)
+	if isolated, ok := r.Isolated(); ok && some && err == nil {
+		isolated.Limit = 1
+		if some, err = has(isolated); err == nil && !some {
+			return []string{fmt.Sprintf("no host has another NUMA node for each of the %d cells", r.cells)}, nil
+		}
+	}
 	switch {
 	case refused(err):
 		return []string{"placement refuses the request: " + err.Error()}, nil
@@ -55,6 +61,9 @@ func (r Request) Reasons(has func(placement.Query) (bool, error)) ([]string, err
 func (r Request) Owner(suffix string) string {
 	if suffix == "" {
 		return "the flavor"
+	}
+	if cell := r.ofACell(suffix); cell != "" {
+		return cell
 	}
 	for _, p := range r.ports {
 		for _, g := range p.Groups {
@@ -77,6 +86,9 @@ func (r Request) Owner(suffix string) string {
 // reason is why no provider can serve a group by itself, "" when one can. The root's traits are
 // left out: they are those of hosts.
 func (r Request) reason(g placement.RequestGroup, has func(placement.Query) (bool, error)) (string, error) {
+	if len(g.Resources) == 0 { // of a cell: placement refuses it alone
+		return "", nil
+	}
 	requested := placement.RequestGroup{Suffix: g.Suffix}
 	for _, step := range r.steps(g) {
 		step.add(&requested)
@@ -174,6 +186,17 @@ func (r Request) ofRoots() string {
 	return strings.Join(slices.Concat(r.Query.RootRequired, negated(r.Query.RootForbidden)), ",")
 }
 
+// sets says whose groups belong together.
+func (r Request) sets() string {
+	switch {
+	case r.cells == 0:
+		return "port"
+	case len(r.Query.SameSubtrees) > r.cells:
+		return "port or NUMA cell"
+	}
+	return "NUMA cell"
+}
+
 // together formats the requirements on all groups.
 func (r Request) together() string {
 	var with []string
@@ -184,7 +207,7 @@ func (r Request) together() string {
 		with = append(with, "each from another provider")
 	}
 	if len(r.Query.SameSubtrees) > 0 {
-		with = append(with, "those of a port below one provider")
+		with = append(with, "those of a "+r.sets()+" below one provider")
 	}
 	if len(with) == 0 {
 		return ""

@@ -22,22 +22,13 @@ import (
 // Its answer is why there is no candidate, and how many questions it took.
 func TestReasonScenarios(t *testing.T) {
 	golden.Answer(t, "testdata/reasons.txt", func(t *testing.T, question []string) []string {
-		b := placementtest.NewBuilder()
-		b.Trait("COMPUTE_STATUS_DISABLED")
-		var rest []string
-		for _, line := range question {
-			if words := strings.Fields(line); words[0] == "provider" {
-				addProvider(b, words[1], words[2:])
-			} else {
-				rest = append(rest, line)
-			}
-		}
+		w, rest := providers(question)
 		a := parse(t, rest)
 		r, err := a.request()
 		if err != nil {
 			return failure(err)
 		}
-		w, requested := b.Snapshot(), 0
+		requested := 0
 		lines, err := r.Reasons(func(q placement.Query) (bool, error) {
 			requested++
 			return found(w, q)
@@ -47,6 +38,24 @@ func TestReasonScenarios(t *testing.T) {
 		}
 		return append(a.named(lines), strconv.Itoa(requested)+" questions")
 	})
+}
+
+// providers makes a snapshot of the providers in a question, and returns the other lines.
+func providers(question []string) (w *snapshot.Snapshot, rest []string) {
+	b := placementtest.NewBuilder()
+	for _, trait := range []string{
+		"COMPUTE_STATUS_DISABLED", request.TraitNUMARoot, request.TraitPageSize + "SMALL", request.TraitPageSize + "LARGE",
+	} {
+		b.Trait(trait)
+	}
+	for _, line := range question {
+		if words := strings.Fields(line); words[0] == "provider" {
+			addProvider(b, words[1], words[2:])
+		} else {
+			rest = append(rest, line)
+		}
+	}
+	return b.Snapshot(), rest
 }
 
 func addProvider(b *placementtest.Builder, name string, words []string) {
@@ -94,24 +103,32 @@ func FuzzExtraSpecs(f *testing.F) {
 	for _, w := range someSpecs {
 		name, v, _ := strings.Cut(w, "=")
 		f.Add(name, v, "group_policy", "none")
+		f.Add(name, v, "hw:numa_nodes", "2")
+		f.Add(name, v, "hw:cpu_policy", "dedicated")
 	}
 	f.Fuzz(func(t *testing.T, name, value, other, its string) {
 		s := request.Spec{Flavor: extraspecs.Flavor{
 			Name: "m1", VCPUs: 2, MemoryMB: 256, RootGB: 1, Specs: map[string]string{name: value, other: its},
 		}}
-		r, err := request.New(s, request.DefaultSettings(), nil)
-		if err != nil {
-			return
-		}
-		seen := map[string]bool{}
-		for _, g := range r.Query.Groups {
-			if seen[g.Suffix] || len(g.Resources)+len(g.Required)+len(g.Forbidden) == 0 {
-				t.Errorf("%q: group %q comes twice or requests nothing", s.Flavor.Specs, g.Suffix)
+		numa := request.DefaultSettings()
+		numa.NUMA, numa.NonNUMA = true, true
+		for _, settings := range []request.Settings{request.DefaultSettings(), numa} {
+			r, err := request.New(s, settings, nil)
+			if err != nil {
+				continue
 			}
-			seen[g.Suffix] = true
-			for _, a := range g.Resources {
-				if a.Amount <= 0 {
-					t.Errorf("%q: group %q requests %+v", s.Flavor.Specs, g.Suffix, a)
+			for _, q := range append([]placement.Query{r.Query}, r.Fallbacks()...) {
+				seen := map[string]bool{}
+				for _, g := range q.Groups {
+					if seen[g.Suffix] || len(g.Resources)+len(g.Required)+len(g.Forbidden) == 0 {
+						t.Errorf("%q: group %q comes twice or requests nothing", s.Flavor.Specs, g.Suffix)
+					}
+					seen[g.Suffix] = true
+					for _, a := range g.Resources {
+						if a.Amount <= 0 {
+							t.Errorf("%q: group %q requests %+v", s.Flavor.Specs, g.Suffix, a)
+						}
+					}
 				}
 			}
 		}

@@ -12,6 +12,7 @@ package request
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/berthcloud/berth/compute/extraspecs"
 	"github.com/berthcloud/berth/fault"
@@ -49,9 +50,12 @@ type Request struct {
 	// Warnings are the parts of the flavor that were ignored, a line each.
 	Warnings []string
 
-	ports    []Port
-	pci      map[string]string // aliases, by the suffix of the group
-	fallback *placement.Query
+	ports     []Port
+	pci       map[string]string // aliases, by the suffix of the group
+	fallbacks []placement.Query
+	cells     int // NUMA cells that Query has groups of
+	// unsuffixed says that the CPUs of the first cell are those of the group without a suffix.
+	unsuffixed bool
 }
 
 // NoValidHost says that there is no host for a server.
@@ -78,37 +82,102 @@ func New(s Spec, settings Settings, aggregates []Aggregate) (Request, error) {
 	if err := f.run(); err != nil {
 		return Request{}, err
 	}
-	b, err := build(s, settings, true)
-	if err != nil {
-		return Request{}, err
-	}
-	r := Request{ports: s.Ports, pci: b.pci}
-	if r.Query, err = b.query(&f); err != nil {
-		return Request{}, err
-	}
-	if b.pinned && !settings.DisableFallbackPCPU {
-		plain, err := build(s, settings, false)
-		if err != nil {
+	r := Request{ports: s.Ports}
+	var t extraspecs.NUMA
+	if settings.NUMA || settings.NonNUMA {
+		var err error
+		if t, err = extraspecs.Topology(s.Flavor, s.Image); err != nil {
 			return Request{}, err
 		}
-		q, err := plain.query(&f)
-		if err != nil {
-			return Request{}, err
-		}
-		r.fallback = &q
 	}
-	r.Warnings = b.warnings
+	if settings.NUMA && len(t.Cells) > 0 {
+		isolated, err := r.onNodes(s, t, &f)
+		switch {
+		case err != nil:
+			return Request{}, err
+		case isolated && t.Explicit:
+			return Request{}, &NoValidHost{Details: []string{isolatedCells}}
+		case t.Explicit:
+			// A host without nodes would have no such cells or pages: nobody compares it with them.
+			return r, nil
+		}
+	}
+	if err := r.onHosts(s, t, &f); err != nil {
+		return Request{}, err
+	}
 	return r, nil
 }
 
-// Fallback returns the second query for a server with dedicated CPUs, and whether there is one: it
-// finds hosts that still count them as VCPU.
-func (r Request) Fallback() (placement.Query, bool) {
-	if r.fallback == nil {
-		return placement.Query{}, false
+// isolatedCells is why a flavor with cells cannot isolate its groups.
+const isolatedCells = "the flavor has group_policy=isolate, with which the CPUs of a NUMA cell and the cell's node " +
+	"would have to be two providers: it gets no host that reports NUMA nodes"
+
+// onNodes makes the query of a server with cells for hosts that report their NUMA nodes, unless the
+// flavor isolates groups.
+func (r *Request) onNodes(s Spec, t extraspecs.NUMA, f *filtering) (isolated bool, err error) {
+	b, err := build(s, f.Settings, onCells, t)
+	switch {
+	case err != nil:
+		return false, err
+	case b.policy == policyIsolate:
+		r.Warnings = []string{isolatedCells}
+		return true, nil
 	}
-	return *r.fallback, true
+	if r.Query, err = b.query(f); err != nil {
+		return false, err
+	}
+	r.cells, r.pci, r.Warnings = b.numaCells, b.pci, b.warnings
+	if slices.ContainsFunc(r.Query.Groups, onlyConfined) {
+		r.Query, r.unsuffixed = unsuffixCPUs(r.Query)
+	}
+	return false, nil
 }
+
+// onHosts makes the queries for hosts that are one provider, or that are to have a server without
+// cells: Nova's. Those of a server that has a query for nodes are fallbacks.
+func (r *Request) onHosts(s Spec, t extraspecs.NUMA, f *filtering) error {
+	var queries []placement.Query
+	for _, as := range []form{asUsual, asVCPUs} {
+		b, err := build(s, f.Settings, as, t)
+		if err != nil {
+			return err
+		}
+		if f.NUMA {
+			b.keepOffNodes()
+		}
+		q, err := b.query(f)
+		if err != nil {
+			return err
+		}
+		if f.NonNUMA && len(t.Cells) > 0 {
+			q.RootForbidden = merged(q.RootForbidden, []string{TraitNonNUMA})
+		}
+		queries = append(queries, q)
+		if as == asUsual && r.cells == 0 {
+			r.pci, r.Warnings = b.pci, append(r.Warnings, b.warnings...)
+		}
+		if !b.pinned || f.DisableFallbackPCPU {
+			break
+		}
+	}
+	if r.cells == 0 {
+		r.Query, queries = queries[0], queries[1:]
+	}
+	r.fallbacks = queries
+	return nil
+}
+
+// merged returns both lists as one, sorted.
+func merged(a, b []string) []string {
+	all := slices.Concat(a, b)
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// Fallbacks returns the queries to try one after the other when there is no candidate for Query. A
+// server with dedicated CPUs has one that finds hosts that still count them as VCPU, and before it,
+// where hosts report NUMA nodes, one that finds hosts that do not.
+func (r Request) Fallbacks() []placement.Query { return r.fallbacks }
 
 // Attach returns the request for one more port of a server whose host has a root provider. It is
 // empty when the port has no request.
@@ -132,7 +201,9 @@ func (b *builder) query(f *filtering) (placement.Query, error) {
 			b.group(suffix).required[ownerNova] = true
 		}
 	}
+	required, forbidden := b.hostTraits()
 	b.confine(f)
+	b.dropEmpty()
 	policy := b.policy
 	if b.suffixed() >= 2 && policy == "" {
 		if b.fromFlavor > 1 {
@@ -144,12 +215,22 @@ func (b *builder) query(f *filtering) (placement.Query, error) {
 	}
 	q := placement.Query{
 		Groups: b.list(), Isolate: policy == policyIsolate, SameSubtrees: b.subtrees(),
-		RootRequired: f.rootRequired(), RootForbidden: f.rootForbidden(),
+		RootRequired: merged(f.rootRequired(), required), RootForbidden: merged(f.rootForbidden(), forbidden),
 	}
 	if !b.spec.Unlimited {
 		q.Limit = f.MaxResults
 	}
 	return q, nil
+}
+
+// dropEmpty removes the group without a suffix when nothing is left of it.
+func (b *builder) dropEmpty() {
+	g := b.groups[""]
+	if g == nil || len(g.resources)+len(g.required)+len(g.forbidden)+len(g.anyOf) > 0 || onlyConfined(g.RequestGroup) {
+		return
+	}
+	delete(b.groups, "")
+	b.order = slices.DeleteFunc(b.order, func(suffix string) bool { return suffix == "" })
 }
 
 // confine restricts the group without a suffix to what the filters and the spec allow.

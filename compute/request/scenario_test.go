@@ -197,6 +197,9 @@ var fieldOf = map[string]string{
 	"image_metadata_prefilter":                      "ImageMetadata",
 	"query_placement_for_routed_network_aggregates": "RoutedNetworks",
 	"owner":                       "Owner",
+	"numa":                        "NUMA",
+	"non_numa":                    "NonNUMA",
+	"no_socket_affinity":          "NoSocketAffinity",
 	"disable_fallback_pcpu_query": "DisableFallbackPCPU",
 }
 
@@ -231,6 +234,7 @@ func failure(err error) []string {
 func TestRequestScenarios(t *testing.T) {
 	for _, file := range []string{
 		"testdata/flavor.txt", "testdata/pci.txt", "testdata/ports.txt", "testdata/mappings.txt",
+		"testdata/numa.txt",
 	} {
 		golden.Answer(t, file, func(t *testing.T, question []string) []string {
 			a := parse(t, question)
@@ -239,10 +243,11 @@ func TestRequestScenarios(t *testing.T) {
 				return failure(err)
 			}
 			lines := a.named(params(r.Query))
-			if q, ok := r.Fallback(); ok {
+			for i, q := range r.Fallbacks() {
+				before := slices.Clone(lines)
 				for _, p := range a.named(params(q)) {
-					if !slices.Contains(lines, p) {
-						lines = append(lines, "or "+p)
+					if !slices.Contains(before, p) {
+						lines = append(lines, strings.Repeat("or ", i+1)+p)
 					}
 				}
 			}

@@ -32,14 +32,16 @@ func (r Request) Keeping(shared []Shared, resized bool) (Request, map[placement.
 	if len(kept) == 0 {
 		return Request{}, nil, false
 	}
-	r.Query = query
-	if r.fallback != nil {
-		if fallback, same := keeping(*r.fallback, shared, resized); sameAmounts(same, kept) {
-			r.fallback = &fallback
-		} else {
-			r.fallback = nil
+	if r.Query = query; slices.ContainsFunc(query.Groups, onlyConfined) {
+		r.Query, r.unsuffixed = unsuffixCPUs(query)
+	}
+	var fallbacks []placement.Query
+	for _, q := range r.fallbacks {
+		if fallback, same := keeping(q, shared, resized); sameAmounts(same, kept) {
+			fallbacks = append(fallbacks, fallback)
 		}
 	}
+	r.fallbacks = fallbacks
 	return r, kept, true
 }
 
@@ -81,7 +83,8 @@ func keeping(
 		// The traits of a group are those of all providers that serve it together.
 		required = slices.DeleteFunc(required, func(anyOf []string) bool { return overlap(anyOf, s.Traits) })
 	}
-	if len(remaining) == 0 { // placement refuses a group of aggregates alone
+	cell := slices.ContainsFunc(q.Groups, func(g placement.RequestGroup) bool { return g.Suffix == ofCell(suffixCPUs, 0) })
+	if len(remaining) == 0 && !cell { // placement refuses a group of aggregates alone
 		return q, nil
 	}
 	g.Resources, g.Required, g.MemberOf = remaining, required, memberOf

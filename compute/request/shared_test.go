@@ -94,8 +94,43 @@ func TestKeeping(t *testing.T) {
 		if diff := cmp.Diff(tc.want, params(got.Query)); diff != "" || amounts["nfs"]["DISK_GB"] != tc.amount {
 			t.Errorf("%s: it keeps %v, want %d; the query (-want +got):\n%s", name, amounts, tc.amount, diff)
 		}
-		if fallback, has := got.Fallback(); has != (name == "dedicated CPUs") || has && !cmp.Equal(params(fallback), kept) {
-			t.Errorf("%s: the second query is %v, %v", name, has, params(fallback))
+		fallbacks := got.Fallbacks()
+		if has := len(fallbacks) > 0; has != (name == "dedicated CPUs") || has && !cmp.Equal(params(fallbacks[0]), kept) {
+			t.Errorf("%s: the other queries are %+v", name, fallbacks)
 		}
+	}
+}
+
+// A server with NUMA cells, whose disk is all that it has outside of its nodes, is claimed without
+// that disk too.
+func TestKeepingWithCells(t *testing.T) {
+	settings := request.DefaultSettings()
+	settings.NUMA = true
+	r, err := request.New(request.Spec{
+		Flavor: extraspecs.Flavor{VCPUs: 2, MemoryMB: 512, RootGB: 20, Specs: map[string]string{
+			"hw:cpu_policy": "dedicated", "trait:CUSTOM_SSD": "required", "trait:CUSTOM_HOST": "required",
+		}},
+	}, settings, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, amounts, ok := r.Keeping([]request.Shared{{
+		Provider: "nfs", Aggregates: []placement.UUID{"a1"}, Traits: []string{"CUSTOM_SSD"},
+		Amounts: map[string]int64{"DISK_GB": 20},
+	}}, false)
+	want := []string{
+		"group_policy=none", "limit=1000", "member_of=in:a1", "required_MEM0=CUSTOM_MEMORY_PAGE_SIZE_SMALL",
+		"required_NUMA0=HW_NUMA_ROOT", "resources=PCPU:2", "resources_MEM0=MEMORY_MB:512",
+		"root_required=CUSTOM_HOST,!COMPUTE_STATUS_DISABLED", "same_subtree=_MEM0,_NUMA0",
+	}
+	if diff := cmp.Diff(want, params(got.Query)); !ok || diff != "" || amounts["nfs"]["DISK_GB"] != 20 {
+		t.Errorf("it keeps %v, %v; the query (-want +got):\n%s", amounts, ok, diff)
+	}
+	if len(got.Fallbacks()) != 2 {
+		t.Errorf("the other queries: %+v", got.Fallbacks())
+	}
+	apart := request.Mappings{"": {"n0"}, "_MEM0": {"m0"}, "_NUMA0": {"n0"}}
+	if other := (request.Mappings{"": {"n1"}, "_MEM0": {"m0"}, "_NUMA0": {"n0"}}); !got.Apart(apart) || got.Apart(other) {
+		t.Errorf("CPUs of the node of the cell: %v, of another one: %v", got.Apart(apart), got.Apart(other))
 	}
 }

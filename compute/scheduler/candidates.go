@@ -223,8 +223,10 @@ func (s *Scheduler) candidates(
 	if err != nil || !o.Empty() {
 		return o, own, err
 	}
-	if q, ok := r.Fallback(); ok {
-		o, err = query(q)
+	for _, q := range r.Fallbacks() {
+		if o, err = query(q); err != nil || !o.Empty() {
+			break
+		}
 	}
 	return o, own, err
 }

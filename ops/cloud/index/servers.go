@@ -182,10 +182,7 @@ func (s *Server) flavorQueries(settings request.Settings) (ways []placement.Quer
 	if err != nil {
 		return nil, fmt.Errorf("what flavor %s requests is not known without the image: %w", s.Flavor.Name, err)
 	}
-	ways = append(ways, q.Query)
-	if other, ok := q.Fallback(); ok {
-		ways = append(ways, other)
-	}
+	ways = append(append(ways, q.Query), q.Fallbacks()...)
 	if s.imageKnown {
 		return ways, nil
 	}
