@@ -63,6 +63,10 @@ type Host struct {
 	// Disabled says that an administrator has disabled its service.
 	Disabled bool `json:"-"`
 
+	// Nodes are the NUMA nodes of a host that reports them: they have its CPUs and its memory, and the
+	// root has none. Nil for others.
+	Nodes []Node `json:"numa_nodes,omitempty"`
+
 	Devices    []Device     `json:"devices,omitempty"`
 	Additional []Additional `json:"additional,omitempty"`
 	// Added is what earlier syncs have added by the files of then.
@@ -88,6 +92,9 @@ type Consumer struct {
 	Label string // for messages: "server 5e57b85f-… (db1)"
 	// CPUs are those of its flavor; a server that is resized has two.
 	CPUs []CPUs
+	// Topologies are the NUMA topologies of its flavor, a list of cells each, for flavors that have
+	// one.
+	Topologies [][]Cell
 	// Unbuilt says that the host has not built the server yet. It has no units of devices, and gets
 	// them of the providers of its allocations.
 	Unbuilt bool
@@ -106,6 +113,21 @@ type Amount struct {
 	Initial float64  `json:"initial_allocation_ratio"`
 	// Why is the setting or the part of the machine that it follows from, for people on the host.
 	Why string `json:"-"`
+}
+
+// A Node is a NUMA node of a host: a provider below the host's.
+type Node struct {
+	ID    int     `json:"id"`
+	VCPU  Amount  `json:"vcpu"`
+	PCPU  Amount  `json:"pcpu"`
+	Pages []Pages `json:"pages,omitempty"` // by size
+}
+
+// Pages is the memory of a node in pages of one size, in MiB: a provider below the node's.
+type Pages struct {
+	SizeKB int64 `json:"size_kb"`
+	Small  bool  `json:"small,omitempty"` // the ordinary size of the machine
+	Amount
 }
 
 // A Device is something that servers get of its own: a provider below the host's.

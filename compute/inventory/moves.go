@@ -33,7 +33,7 @@ type mover struct {
 // whose destination is not known, or is errUnread.
 func (h *Host) moves(want, removed []providertree.Provider, actual providertree.Tree) ([]providertree.Move, error) {
 	m := &mover{host: h, actual: actual, want: want, removed: removed, root: placement.UUID(h.ID.String())}
-	for _, step := range []func() error{m.dedicatedCPUs, m.ownClasses, m.removedDevices} {
+	for _, step := range []func() error{m.rehome, m.dedicatedCPUs, m.ownClasses, m.removedDevices} {
 		if err := step(); err != nil {
 			return nil, err
 		}
@@ -102,13 +102,24 @@ func (m *mover) refuse(holders map[string]int64, class, reason string) error {
 	return fmt.Errorf("%s: %s", strings.Join(names, ", "), reason)
 }
 
-// dedicatedCPUs moves VCPU of the root to PCPU when placement has none yet, or VCPU leaves: for
-// servers of which all CPUs are dedicated, or those of a mask. They have VCPU by the query that
-// [workarounds] disable_fallback_pcpu_query switches off, or from before cpu_dedicated_set was set.
-// Nova does that for hw:cpu_policy=dedicated only.
+// dedicatedCPUs moves VCPU of the root, or of a NUMA node, to PCPU when placement has none there
+// yet, or VCPU leaves: for servers of which all CPUs are dedicated, or those of a mask. They have
+// VCPU by the query that [workarounds] disable_fallback_pcpu_query switches off, or from before
+// cpu_dedicated_set was set. Nova does that for hw:cpu_policy=dedicated only.
 func (m *mover) dedicatedCPUs() error {
-	cur, _ := m.actual.Find(m.root)
-	want := m.desired(m.root)
+	for _, want := range m.want {
+		if want.ID != m.root && !m.host.isNode(want) {
+			continue
+		}
+		if err := m.dedicatedCPUsOf(want); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (m *mover) dedicatedCPUsOf(want providertree.Provider) error {
+	cur, _ := m.actual.Find(want.ID)
 	_, had := cur.Inventories[PCPU]
 	_, has := want.Inventories[PCPU]
 	_, shares := want.Inventories[VCPU]
@@ -118,14 +129,25 @@ func (m *mover) dedicatedCPUs() error {
 	if !shares && cur.Used == nil || cur.Used != nil && cur.Used[VCPU] == 0 {
 		return nil // see inUse
 	}
-	from, to := providerClass{m.root, VCPU}, providerClass{m.root, PCPU}
+	from, to := providerClass{want.ID, VCPU}, providerClass{want.ID, PCPU}
 	holders, err := m.holders(from)
 	if err != nil {
 		return err
 	}
 	for _, id := range slices.Sorted(maps.Keys(holders)) {
-		pinned := m.actual.Allocations[id].Amounts[string(m.root)][PCPU]
-		if n := min(m.host.Consumers[id].dedicated(holders[id]+pinned)-pinned, holders[id]); n > 0 {
+		amounts := m.actual.Allocations[id].Amounts
+		var all, pinned int64 // of all NUMA nodes
+		for provider := range amounts {
+			if p, _ := m.actual.Find(placement.UUID(provider)); p.ID == want.ID || m.host.isNode(p) {
+				all, pinned = all+amounts[provider][VCPU]+amounts[provider][PCPU], pinned+amounts[provider][PCPU]
+			}
+		}
+		for _, move := range m.all {
+			if move.Consumer == id && move.FromClass == VCPU && move.ToClass == PCPU {
+				pinned += move.Amount
+			}
+		}
+		if n := min(m.host.Consumers[id].dedicated(all)-pinned, holders[id]); n > 0 {
 			m.move(id, from, to, n)
 		}
 	}
@@ -149,7 +171,7 @@ func (c Consumer) dedicated(total int64) int64 {
 func (m *mover) ownClasses() error {
 	for _, want := range m.want {
 		cur, exists := m.actual.Find(want.ID)
-		if _, device := m.device(want.Name); !exists || want.ID != m.root && !device {
+		if _, device := m.device(want.Name); !exists || want.ID != m.root && !device && !m.host.isNode(want) {
 			continue
 		}
 		for _, class := range providertree.RemovedClasses(cur, want) {
@@ -240,7 +262,7 @@ func (m *mover) remainingCPUs(cur providertree.Provider, class string) error {
 		set, kind = "cpu_dedicated_set", "dedicated"
 	}
 	return m.refuse(holders, class, fmt.Sprintf(
-		"the host has no %s CPUs any more: set [compute] %s again, or move them to another host first", kind, set))
+		"%s has no %s CPUs any more: set [compute] %s again, or move them to another host first", cur.Name, kind, set))
 }
 
 // moveUnits moves n units of a consumer to the devices that the host reports for it, and reports

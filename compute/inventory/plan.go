@@ -72,13 +72,17 @@ func (h *Host) Plan(actual providertree.Tree) (Plan, error) {
 		}
 	}
 	// Providers that stay reserved come last: they shrink before other devices offer their units.
+	// Memory is below its node, which goes after it.
 	var remove []providertree.Provider
+	slices.SortStableFunc(removed, func(a, b providertree.Provider) int {
+		return cmp.Compare(h.depth(b), h.depth(a))
+	})
 	for _, cur := range removed {
 		switch {
 		case remains(cur, moved):
 			p.warn("the device of %s vanished and has allocations: the provider stays, with everything reserved, "+
 				"until its servers are moved or deleted; berth audit names them (vanished-device)", cur.Name)
-		case actual.HasChildren(cur.ID):
+		case hasOthers(actual, cur.ID, remove):
 			p.warn("the device of %s was removed and has providers below it: the provider stays, with everything reserved, "+
 				"until they are removed", cur.Name)
 		default:
@@ -91,6 +95,13 @@ func (h *Host) Plan(actual providertree.Tree) (Plan, error) {
 	p.Plan = providertree.Compare(actual, want, remove)
 	p.Atomic = shifts(actual, p.Plan)
 	return p, p.Move(actual, moves)
+}
+
+// hasOthers reports whether a provider has others below it than those that are removed.
+func hasOthers(actual providertree.Tree, id placement.UUID, removed []providertree.Provider) bool {
+	return slices.ContainsFunc(actual.Providers, func(p providertree.Provider) bool {
+		return p.Parent == id && !slices.ContainsFunc(removed, func(cur providertree.Provider) bool { return cur.ID == p.ID })
+	})
 }
 
 // shifts reports whether a provider gets a class that another one loses.
@@ -128,8 +139,9 @@ func (h *Host) desired(actual providertree.Tree) []providertree.Provider {
 	root, _ := actual.Find(id)
 	root = h.Added.strip(root)
 	all := []providertree.Provider{
-		{ID: id, Name: h.Name, Inventories: h.inventories(root, actual.SharedDisk), Traits: h.traits(root)},
+		{ID: id, Name: h.Name, Inventories: h.inventories(root, actual), Traits: h.traits(root)},
 	}
+	all = append(all, h.nodes(actual, root)...)
 	for _, d := range h.Devices {
 		if d.Total == 0 {
 			continue
@@ -137,15 +149,23 @@ func (h *Host) desired(actual providertree.Tree) []providertree.Provider {
 		to := providertree.Provider{
 			ID: h.DeviceID(d), Name: h.DeviceName(d), Parent: id, Traits: providertree.SortedSet(d.Traits),
 		}
-		var cur providertree.Provider
-		if i := slices.IndexFunc(actual.Providers, func(p providertree.Provider) bool { return p.Name == to.Name }); i >= 0 {
-			cur = actual.Providers[i]
+		cur, exists := named(actual, to.Name)
+		if exists {
 			to.ID = cur.ID // Nova gives them random ones
 		}
 		to.Inventories = map[string]placement.Inventory{d.Class: deviceInventory(d, cur)}
 		all = append(all, to)
 	}
 	return all
+}
+
+// named returns the provider with a name.
+func named(actual providertree.Tree, name string) (providertree.Provider, bool) {
+	i := slices.IndexFunc(actual.Providers, func(p providertree.Provider) bool { return p.Name == name })
+	if i < 0 {
+		return providertree.Provider{}, false
+	}
+	return actual.Providers[i], true
 }
 
 // deviceInventory is a device's, with what an operator has reserved of it.
@@ -173,8 +193,12 @@ func resized(i placement.Inventory, total int64) placement.Inventory {
 	return i
 }
 
-// madeFor reports whether a provider was created for a device of the host, by Berth or by Nova.
+// madeFor reports whether a provider was created for a NUMA node of the host or for a device, by
+// Berth or by Nova.
 func (h *Host) madeFor(p providertree.Provider) bool {
+	if h.isNode(p) || h.isPages(p) {
+		return true
+	}
 	if p.Parent != placement.UUID(h.ID.String()) || !strings.HasPrefix(p.Name, h.Name+"_") {
 		return false
 	}
@@ -232,27 +256,39 @@ func remains(cur providertree.Provider, moved map[providerClass]int64) bool {
 }
 
 // inventories are the root's. What placement has of other classes goes.
-func (h *Host) inventories(root providertree.Provider, sharedDisk bool) map[string]placement.Inventory {
+func (h *Host) inventories(root providertree.Provider, actual providertree.Tree) map[string]placement.Inventory {
 	all := map[string]placement.Inventory{}
+	present := append([]providertree.Provider{root}, h.flatRatios(actual)...)
 	for class, a := range map[string]Amount{VCPU: h.VCPU, PCPU: h.PCPU, MemoryMB: h.MemoryMB, DiskGB: h.DiskGB} {
-		if a.Total == 0 || class == DiskGB && sharedDisk {
-			continue
-		}
-		ratio := a.Initial
-		if i, ok := root.Inventories[class]; ok {
-			ratio = i.AllocationRatio
-		}
-		all[class] = placement.Inventory{
-			Total: a.Total, Reserved: a.Reserved, MinUnit: 1, MaxUnit: a.Total, StepSize: 1, AllocationRatio: or(a.Ratio, ratio),
+		switch {
+		case a.Total == 0 || class == DiskGB && actual.SharedDisk:
+		case class != DiskGB && h.Nodes != nil: // the nodes have it
+		default:
+			all[class] = a.inventory(class, present...)
 		}
 	}
 	return all
 }
 
+// inventory is that of an amount. Unless an operator has set the ratio it is that of the first
+// provider that has the class.
+func (a Amount) inventory(class string, present ...providertree.Provider) placement.Inventory {
+	ratio := a.Initial
+	for _, p := range slices.Backward(present) {
+		if i, ok := p.Inventories[class]; ok {
+			ratio = i.AllocationRatio
+		}
+	}
+	return placement.Inventory{
+		Total: a.Total, Reserved: a.Reserved, MinUnit: 1, MaxUnit: a.Total, StepSize: 1, AllocationRatio: or(a.Ratio, ratio),
+	}
+}
+
 // traits are the root's: its own, and those that it has from others.
 func (h *Host) traits(root providertree.Provider) []string {
 	all := slices.DeleteFunc(slices.Clone(root.Traits), func(name string) bool {
-		return strings.HasPrefix(name, "COMPUTE_") || h.KnowsCPU && strings.HasPrefix(name, "HW_CPU_")
+		return strings.HasPrefix(name, "COMPUTE_") || h.KnowsCPU && strings.HasPrefix(name, "HW_CPU_") ||
+			name == TraitNonNUMA
 	})
 	all = append(append(all, h.Traits...), TraitComputeNode)
 	if h.Disabled {

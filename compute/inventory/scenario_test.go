@@ -25,6 +25,9 @@ const hostID = "3b36d91e-bf60-460f-b1f8-3322dee5cdfd"
 //	traits COMPUTE_X …, cpu traits HW_CPU_X …   the second that it knows all of the CPU's
 //	disabled
 //	device 0000:81:00.0 VGPU 4 [TRAIT …]
+//	node 0 [VCPU=4:ratio=2] [PCPU=2] [4=4096:reserved=64] [2048=1024]
+//	                                            a NUMA node; memory in pages of 4 kB, the ordinary
+//	                                            ones, and of 2048 kB
 //	file a.yaml ID|NAME CLASS=7 TRAIT …         what an operator adds
 //	added NAME CLASS= TRAIT …                   what files have added at earlier syncs
 //
@@ -37,6 +40,7 @@ const hostID = "3b36d91e-bf60-460f-b1f8-3322dee5cdfd"
 // and these what is known of servers:
 //
 //	flavor CONSUMER 8/2 [unbuilt]               its CPUs, and the dedicated ones of them
+//	cells CONSUMER 4/2:1024[:2048][@1] …        cells: CPUs, memory, size of pages, node
 //	unit CONSUMER DEVICE VGPU 1                 what the host says that it has
 //	units                                       the host says that there are no others
 //
@@ -93,6 +97,15 @@ func read(t *testing.T, question []string) (h inventory.Host, cur providertree.T
 			h.Devices = append(h.Devices, inventory.Device{
 				Suffix: words[1], Class: words[2], Total: number(t, words[3]), Traits: words[4:],
 			})
+		case words[0] == "node":
+			h.Nodes = append(h.Nodes, node(t, words[1:]))
+		case words[0] == "cells":
+			c := h.Consumers[words[1]]
+			c.Label, c.Topologies = "server "+words[1], append(c.Topologies, cells(t, words[2:]))
+			if h.Consumers == nil {
+				h.Consumers = map[string]inventory.Consumer{}
+			}
+			h.Consumers[words[1]] = c
 		case words[0] == "file":
 			h.Additional = append(h.Additional, additional(t, words[1:]))
 		case words[0] == "added":
@@ -200,6 +213,44 @@ func amount(t *testing.T, words []string) inventory.Amount {
 	return a
 }
 
+func node(t *testing.T, words []string) inventory.Node {
+	t.Helper()
+	n := inventory.Node{ID: int(number(t, words[0]))}
+	for _, word := range words[1:] {
+		class, value, _ := strings.Cut(word, "=")
+		a := amount(t, strings.Split(value, ":"))
+		switch class {
+		case "VCPU":
+			n.VCPU = a
+		case "PCPU":
+			n.PCPU = a
+		default:
+			n.Pages = append(n.Pages, inventory.Pages{SizeKB: number(t, class), Small: len(n.Pages) == 0, Amount: a})
+		}
+	}
+	return n
+}
+
+func cells(t *testing.T, words []string) (all []inventory.Cell) {
+	t.Helper()
+	for _, word := range words {
+		var c inventory.Cell
+		amounts, id, known := strings.Cut(word, "@")
+		if known {
+			n := int(number(t, id))
+			c.Node = &n
+		}
+		parts := strings.Split(amounts, ":")
+		total, dedicated, _ := strings.Cut(parts[0], "/")
+		c.Total, c.Dedicated, c.MemoryMB = number(t, total), number(t, dedicated), number(t, parts[1])
+		if len(parts) > 2 {
+			c.PageKB = number(t, parts[2])
+		}
+		all = append(all, c)
+	}
+	return all
+}
+
 func additional(t *testing.T, words []string) inventory.Additional {
 	t.Helper()
 	a := inventory.Additional{File: words[0], Inventories: map[string]inventory.Extra{}}
@@ -286,6 +337,9 @@ func shown(p inventory.Plan, next providertree.Tree) (lines []string) {
 			}
 			if i.MaxUnit != i.Total {
 				line += fmt.Sprintf(":max_unit=%d", i.MaxUnit)
+			}
+			if i.StepSize != 1 || i.MinUnit != 1 {
+				line += fmt.Sprintf(":step_size=%d:min_unit=%d", i.StepSize, i.MinUnit)
 			}
 		}
 		lines = append(lines, line)
