@@ -107,6 +107,30 @@ func Bool(p *bool) Value {
 	}
 }
 
+// OptionalBool is a boolean; an empty value is nil.
+func OptionalBool(p **bool) Value {
+	return Value{
+		kind: "boolean",
+		set: last(func(raw string) error {
+			if raw == "" {
+				*p = nil
+				return nil
+			}
+			b, err := parseBool(raw)
+			if err == nil {
+				*p = &b
+			}
+			return err
+		}),
+		text: func() string {
+			if *p == nil {
+				return ""
+			}
+			return strconv.FormatBool(**p)
+		},
+	}
+}
+
 // parseBool converts the words of oslo's type Boolean.
 func parseBool(raw string) (bool, error) {
 	switch strings.ToLower(raw) {

@@ -128,3 +128,6 @@ func SpecNames(text string) (class string, traits []string, err error) {
 	d := p.devices()[0]
 	return d.Class, d.Traits, nil
 }
+
+// Nodes are the amounts of a topology that placement gets.
+func (s *Settings) Nodes(t Topology) []inventory.Node { return s.resources.nodes(t.Nodes) }

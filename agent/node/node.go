@@ -7,7 +7,7 @@
 //	                                     ├─ Report, Topology
 //	/proc, /sys    ───────── Machine ────┘
 //
-// The report goes to the compute service. The topology, the machine's NUMA nodes, does not yet.
+// The report, with the topology, goes to the compute service.
 //
 // The rules are those of Nova's compute agent with libvirt, whose files these are.
 package node
@@ -84,6 +84,7 @@ type Berth struct {
 // FakeDriver is how the driver Fake plays a host.
 type FakeDriver struct {
 	VCPUs, MemoryMB, DiskGB int           // that it claims to have; 0: what the machine has
+	Nodes                   int           // NUMA nodes that they are divided among; 0: what the machine has
 	BuildTime               time.Duration // that a build takes
 	Failure                 float64       // share of the builds that fail, from 0 to 1
 }
@@ -113,6 +114,8 @@ type resources struct {
 	cpuRatio, ramRatio, diskRatio ratio
 	sets                          sets
 	reservedPages                 reservedPages
+	// reportNUMA is [compute] enable_numa_reporting_to_placement, nil when it is not set.
+	reportNUMA *bool
 }
 
 // A ratio is an allocation ratio: what an operator insists on, 0 for nothing, and what a

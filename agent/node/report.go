@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/berthcloud/berth/compute/inventory"
+	"github.com/berthcloud/berth/compute/numa"
 	"github.com/berthcloud/berth/guarantee"
 )
 
@@ -14,6 +16,8 @@ import (
 type Report struct {
 	Host    inventory.Host
 	Devices []Device // that ports can be
+	// Topology is nil when the machine's files about its nodes cannot be meant: see Warnings.
+	Topology *numa.Topology
 
 	Type    string // of the hypervisor: Fake or Netns
 	Version int    // of the hypervisor; Netns: the kernel's
@@ -61,12 +65,89 @@ func (s *Settings) look(m Machine, identity func() (guarantee.UUID, error)) (Rep
 		errs = append(errs, err)
 	}
 	errs = append(errs, s.reportCPUs(m, &r), s.reportMemory(m, &r.Host.MemoryMB), s.reportDisk(m, &r.Host.DiskGB),
-		s.reportMdevs(m, &r), s.reportPCI(m, &r))
+		s.reportMdevs(m, &r), s.reportPCI(m, &r), s.reportNodes(m, &r))
 	r.Host.Additional = slices.Clone(s.Additional)
 	if err := errors.Join(errs...); err != nil {
 		return Report{}, err
 	}
 	return r, nil
+}
+
+// reportNodes adds the NUMA nodes. Files that cannot be meant are an error for a host whose tree in
+// placement depends on them, and else a warning: the host cannot give servers CPUs of their own
+// then.
+func (s *Settings) reportNodes(m Machine, r *Report) error {
+	o := &s.resources
+	report := o.reportNUMA != nil && *o.reportNUMA
+	t, err := s.Topology(m)
+	switch {
+	case err != nil && report:
+		return err
+	case err != nil:
+		for line := range strings.SplitSeq(err.Error(), "\n") {
+			r.Warnings = append(r.Warnings, "no servers with a NUMA topology: "+line)
+		}
+		return nil
+	}
+	r.Warnings = append(r.Warnings, t.Warnings...)
+	t.Reported, t.Excluded = report, o.reportNUMA != nil && !report
+	r.Topology = &t.Topology
+	if t.Excluded {
+		r.Host.Traits = append(r.Host.Traits, inventory.TraitNonNUMA)
+	}
+	if report {
+		r.Host.Nodes = o.nodes(t.Nodes)
+	}
+	return nil
+}
+
+// nodes are the amounts of NUMA nodes. What is reserved of the host is divided among them by what
+// they have.
+func (o *resources) nodes(all []numa.Node) []inventory.Node {
+	var shared, ordinary []int64 // CPUs, and memory in ordinary pages in MiB
+	for _, n := range all {
+		shared = append(shared, int64(len(n.Shared)))
+		total, reserved := n.Pages[0].MemoryMB()
+		ordinary = append(ordinary, max(total-reserved, 0))
+	}
+	cpus, memory := divide(int64(o.reservedCPUs), shared), divide(int64(o.reservedMemoryMB), ordinary)
+	nodes := make([]inventory.Node, len(all))
+	for i, n := range all {
+		to := inventory.Node{
+			ID: n.ID, VCPU: o.cpuRatio.amount(shared[i], cpus[i]), PCPU: ratio{1, 1}.amount(int64(len(n.Dedicated)), 0),
+		}
+		to.VCPU.Why, to.PCPU.Why = "CPUs of the node that servers share", "CPUs of the node in [compute] cpu_dedicated_set"
+		for k, p := range n.Pages {
+			total, reserved := p.MemoryMB()
+			pages := inventory.Pages{SizeKB: p.SizeKB, Small: k == 0, Amount: ratio{1, 1}.amount(total, reserved)}
+			pages.Why = fmt.Sprintf("%d pages of %d kB", p.Total, p.SizeKB)
+			if pages.Small {
+				pages.Amount = o.ramRatio.amount(total, min(reserved+memory[i], total))
+				pages.Why = "the rest of the node's memory"
+			}
+			to.Pages = append(to.Pages, pages)
+		}
+		nodes[i] = to
+	}
+	return nodes
+}
+
+// divide divides a number in the proportion of weights. The parts have the sum n, unless all
+// weights are 0.
+func divide(n int64, weights []int64) []int64 {
+	var sum, before int64
+	for _, w := range weights {
+		sum += w
+	}
+	parts := make([]int64, len(weights))
+	if sum == 0 {
+		return parts
+	}
+	for i, w := range weights {
+		parts[i] = n*(before+w)/sum - n*before/sum
+		before += w
+	}
+	return parts
 }
 
 // fake returns the configured number for the driver's report, 0 for the machine's own.

@@ -98,7 +98,7 @@ func (s *Settings) amounts() []config.Setting {
 			"Disk space that is not for servers, in MB. Placement gets GB, rounded up."),
 		config.NewSetting(g, "reserved_huge_pages", osloconfig.Multi(&s.written.pages),
 			"Huge pages that are not for servers: node:0,size:2048,count:64, with a size in kB or such as 2MB or 1GB. May be "+
-				"given several times. Placement does not get huge pages yet."),
+				"given several times. It is about hosts that report NUMA nodes."),
 	},
 		ratios("cpu", "Allocation ratio of virtual CPUs.", &r.cpuRatio),
 		ratios("ram", "Allocation ratio of memory.", &r.ramRatio),
@@ -118,6 +118,10 @@ func (s *Settings) compute() []config.Setting {
 				"cpu_dedicated_set all CPUs are."),
 		config.NewSetting(g, "cpu_dedicated_set", osloconfig.String(&r.dedicated),
 			"CPUs that are PCPU, of which each server gets some of its own, written alike. None may be in both sets."),
+		config.NewSetting(g, "enable_numa_reporting_to_placement", osloconfig.OptionalBool(&r.reportNUMA),
+			"true: the host's NUMA nodes are providers below its own, with its CPUs and its memory, for servers with a NUMA "+
+				"topology only. false: the host gets none of these servers. Not set: it gets all kinds. A change moves the "+
+				"allocations of its servers, at the next start."),
 		config.NewSetting(g, "provider_config_location", osloconfig.String(&s.providers),
 			"Directory of files *.yaml that add inventories and traits to providers. They are read at the start and on SIGHUP."),
 		config.NewSetting(g, "image_type_exclude_list", osloconfig.List(&s.imageTypesOut),
@@ -177,6 +181,9 @@ func (s *Settings) berth() []config.Setting {
 			"With the driver fake: CPUs that the host reports. 0: those of the machine, here and below."),
 		config.NewSetting(g, "fake_memory_mb", osloconfig.IntBetween(&f.MemoryMB, 0, math.MaxInt32),
 			"With the driver fake: memory that the host reports, in MB."),
+		config.NewSetting(g, "fake_numa_nodes", osloconfig.IntBetween(&f.Nodes, 0, maxFakeNodes),
+			"With the driver fake: NUMA nodes that CPUs and memory are divided among. 0: one, or those of the machine if the "+
+				"host reports its CPUs and memory."),
 		config.NewSetting(g, "fake_disk_gb", osloconfig.IntBetween(&f.DiskGB, 0, math.MaxInt32),
 			"With the driver fake: disk space that the host reports, in GB."),
 		config.NewSetting(g, "fake_build_time", osloconfig.Seconds(&f.BuildTime),
@@ -199,6 +206,9 @@ func (s *Settings) berth() []config.Setting {
 				"device of their own and have none. A network may have several."),
 	})
 }
+
+// maxFakeNodes is how many NUMA nodes the driver Fake can have: as many as kernels are built for.
+const maxFakeNodes = 64
 
 func checkPath(text string) error {
 	if !strings.HasPrefix(text, "/") {

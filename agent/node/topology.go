@@ -10,15 +10,15 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/berthcloud/berth/compute/numa"
 )
 
-// A Topology says which CPUs, memory and devices of a machine are near to each other, and what of
-// them the settings give to servers.
+// A Topology is the host's, with what else the machine says of its nodes.
 type Topology struct {
+	numa.Topology
 	// NUMA says that the kernel distinguishes nodes. Else there is one, 0, with everything.
-	NUMA  bool
-	Nodes []Node // in the order of their IDs
-
+	NUMA bool
 	// Devices are the nodes that PCI devices are near to, by their addresses. A device that is near
 	// to no node, or of which the machine does not say, is not among them.
 	Devices map[string]int
@@ -27,45 +27,16 @@ type Topology struct {
 	Warnings []string
 }
 
-// A Node is a NUMA node: CPUs, memory, or both.
-type Node struct {
-	ID   int
-	CPUs []int // that are online, in order; none of a node that is memory only
-	// Cores are the CPUs by core: those in one list share it, as threads. They are in the order of
-	// their first CPUs.
-	Cores [][]int
-	// Socket is that of the CPUs: UnknownSocket when they are in several, or the machine does not say.
-	Socket int
-
-	MemoryMB int64   // with that of huge pages, in MiB; 0 for a node of CPUs only
-	Pages    []Pages // by size; the first are those of the ordinary size, which have the rest of the memory
-	// Distances are those to all nodes, in the order of Nodes: 10 to itself, 20 to one that is twice
-	// as far. Nil when the machine does not say.
-	Distances []int
-
-	Shared    []int // CPUs for servers that share them (VCPU), in order
-	Dedicated []int // CPUs of which a server gets its own (PCPU), in order
-}
-
-// UnknownSocket is the Socket of nodes that have no single one.
-const UnknownSocket = -1
-
-// Pages is the memory of a node in pages of one size.
-type Pages struct {
-	SizeKB   int64
-	Total    int64
-	Reserved int64 // by [DEFAULT] reserved_huge_pages; not more than Total
-}
-
 // Topology reads the NUMA nodes of the machine, with the settings about CPUs and huge pages. An
 // error names each file that says something that cannot be meant, and each setting that does not go
 // with the machine. It may be called from several goroutines.
 //
-// A host of the driver Fake that claims to have other CPUs or memory than the machine has one node.
+// A host of the driver Fake that claims to have other CPUs, memory or nodes than the machine has
+// equal nodes, one if it does not say how many.
 func (s *Settings) Topology(m Machine) (Topology, error) {
 	r := topologyReader{Machine: m}
 	var t Topology
-	if s.fake(s.Fake.VCPUs) > 0 || s.fake(s.Fake.MemoryMB) > 0 {
+	if s.fake(s.Fake.VCPUs) > 0 || s.fake(s.Fake.MemoryMB) > 0 || s.fake(s.Fake.Nodes) > 0 {
 		t = s.fakeTopology(&r)
 	} else {
 		t = r.topology()
@@ -73,13 +44,13 @@ func (s *Settings) Topology(m Machine) (Topology, error) {
 	if err := errors.Join(r.errs...); err != nil {
 		return Topology{}, err
 	}
-	if err := errors.Join(s.resources.divide(&t), s.resources.reservePages(&t)); err != nil {
+	if err := errors.Join(s.resources.divideCPUs(&t), s.resources.reservePages(&t)); err != nil {
 		return Topology{}, err
 	}
 	return t, nil
 }
 
-// fakeTopology is one node with the configured CPUs and memory, each CPU a core.
+// fakeTopology is equal nodes with the configured CPUs and memory, each CPU a core.
 func (s *Settings) fakeTopology(r *topologyReader) Topology {
 	online, err := s.onlineCPUs(r.Machine, &processor{})
 	r.fail(err)
@@ -88,16 +59,31 @@ func (s *Settings) fakeTopology(r *topologyReader) Topology {
 		memoryMB, err = r.memoryMB()
 		r.fail(err)
 	}
-	n := Node{CPUs: online.sorted(), Socket: UnknownSocket, MemoryMB: memoryMB, Distances: []int{localDistance}}
-	for _, cpu := range n.CPUs {
-		n.Cores = append(n.Cores, []int{cpu})
+	cpus, count := online.sorted(), max(s.Fake.Nodes, 1)
+	t := Topology{NUMA: s.Fake.Nodes > 0, Devices: map[string]int{}}
+	for id := range count {
+		n := numa.Node{
+			ID: id, Socket: numa.UnknownSocket, CPUs: cpus[len(cpus)*id/count : len(cpus)*(id+1)/count],
+			MemoryMB: memoryMB*int64(id+1)/int64(count) - memoryMB*int64(id)/int64(count),
+		}
+		for _, cpu := range n.CPUs {
+			n.Cores = append(n.Cores, []int{cpu})
+		}
+		for other := range count {
+			distance := localDistance
+			if other != id {
+				distance *= 2
+			}
+			n.Distances = append(n.Distances, distance)
+		}
+		n.Pages = []numa.Pages{{SizeKB: r.pageKB(), Total: n.MemoryMB * 1024 / r.pageKB()}}
+		t.Nodes = append(t.Nodes, n)
 	}
-	n.Pages = []Pages{{SizeKB: r.pageKB(), Total: memoryMB * 1024 / r.pageKB()}}
-	return Topology{Nodes: []Node{n}, Devices: map[string]int{}}
+	return t
 }
 
-// divide says which CPUs of the nodes are for which servers.
-func (o *resources) divide(t *Topology) error {
+// divideCPUs says which CPUs of the nodes are for which servers.
+func (o *resources) divideCPUs(t *Topology) error {
 	online := cpuSet{}
 	for _, n := range t.Nodes {
 		for _, cpu := range n.CPUs {
@@ -130,7 +116,7 @@ func (o *resources) divide(t *Topology) error {
 func (o *resources) reservePages(t *Topology) (err error) {
 	const option = "[DEFAULT] reserved_huge_pages"
 	for _, id := range slices.Sorted(maps.Keys(o.reservedPages)) {
-		i := slices.IndexFunc(t.Nodes, func(n Node) bool { return n.ID == id })
+		i := slices.IndexFunc(t.Nodes, func(n numa.Node) bool { return n.ID == id })
 		if i < 0 {
 			t.Warnings = append(t.Warnings, fmt.Sprintf("%s: this machine has no node %d", option, id))
 			continue
@@ -138,7 +124,7 @@ func (o *resources) reservePages(t *Topology) (err error) {
 		pages := t.Nodes[i].Pages
 		for _, size := range slices.Sorted(maps.Keys(o.reservedPages[id])) {
 			count := o.reservedPages[id][size]
-			j := slices.IndexFunc(pages, func(p Pages) bool { return p.SizeKB == size })
+			j := slices.IndexFunc(pages, func(p numa.Pages) bool { return p.SizeKB == size })
 			switch {
 			case j < 0:
 				t.Warnings = append(t.Warnings, fmt.Sprintf("%s: node %d has no pages of %d kB", option, id, size))
@@ -202,7 +188,7 @@ func (r *topologyReader) topology() (t Topology) {
 	owner := map[int]int{} // nodes by CPU
 	for _, id := range ids {
 		dir := nodeDir(id)
-		n := Node{ID: id, Socket: UnknownSocket, CPUs: r.cpusOf(dir+"/cpulist", id, online, owner)}
+		n := numa.Node{ID: id, Socket: numa.UnknownSocket, CPUs: r.cpusOf(dir+"/cpulist", id, online, owner)}
 		memory := r.meminfo(dir + "/meminfo")
 		n.MemoryMB = memory / 1024
 		n.Pages = r.pages(dir+"/hugepages", memory)
@@ -211,8 +197,8 @@ func (r *topologyReader) topology() (t Topology) {
 	}
 	if t.NUMA = len(ids) > 0; !t.NUMA {
 		memory := r.meminfo("/proc/meminfo")
-		t.Nodes = []Node{{
-			CPUs: online.sorted(), Socket: UnknownSocket, MemoryMB: memory / 1024,
+		t.Nodes = []numa.Node{{
+			CPUs: online.sorted(), Socket: numa.UnknownSocket, MemoryMB: memory / 1024,
 			Pages: r.pages("/sys/kernel/mm/hugepages", memory), Distances: []int{localDistance},
 		}}
 	} else if missing := online.missing(owned(owner)); len(missing) > 0 && len(r.errs) == 0 {
@@ -322,10 +308,10 @@ func (r *topologyReader) meminfo(path string) int64 {
 var hugeName = regexp.MustCompile(`^hugepages-([0-9]+)kB$`)
 
 // pages are those of a node: the huge ones of a directory, and the rest of the memory.
-func (r *topologyReader) pages(dir string, memoryKB int64) []Pages {
+func (r *topologyReader) pages(dir string, memoryKB int64) []numa.Pages {
 	names, err := r.list(dir)
 	r.fail(err)
-	var huge []Pages
+	var huge []numa.Pages
 	remaining := memoryKB
 	for _, name := range names {
 		part := hugeName.FindStringSubmatch(name)
@@ -338,7 +324,7 @@ func (r *topologyReader) pages(dir string, memoryKB int64) []Pages {
 			continue
 		}
 		path := dir + "/" + name + "/nr_hugepages"
-		p := Pages{SizeKB: size, Total: r.count(path)}
+		p := numa.Pages{SizeKB: size, Total: r.count(path)}
 		if p.Total > remaining/size {
 			r.wrong(path, "%d pages of %d kB are more than the memory of the node that is not in others, %d kB", p.Total, size,
 				remaining)
@@ -347,8 +333,8 @@ func (r *topologyReader) pages(dir string, memoryKB int64) []Pages {
 		remaining -= p.Total * size
 		huge = append(huge, p)
 	}
-	slices.SortFunc(huge, func(a, b Pages) int { return int(min(max(a.SizeKB-b.SizeKB, -1), 1)) })
-	return append([]Pages{{SizeKB: r.pageKB(), Total: remaining / r.pageKB()}}, huge...)
+	slices.SortFunc(huge, func(a, b numa.Pages) int { return int(min(max(a.SizeKB-b.SizeKB, -1), 1)) })
+	return append([]numa.Pages{{SizeKB: r.pageKB(), Total: remaining / r.pageKB()}}, huge...)
 }
 
 // pageKB is the size of the machine's ordinary pages.
@@ -382,7 +368,7 @@ func (r *topologyReader) distances(path string, nodes int) (all []int) {
 
 // cores reads which CPUs of a node share cores, and the socket of all of them. Threads that a
 // virtual machine has in another node are left out.
-func (r *topologyReader) cores(n *Node) {
+func (r *topologyReader) cores(n *numa.Node) {
 	sockets, core := map[int64]bool{}, map[int]int{}
 	for _, cpu := range n.CPUs {
 		dir := fmt.Sprintf("%s/cpu%d/topology", sysCPUs, cpu)
@@ -418,12 +404,12 @@ func (r *topologyReader) cores(n *Node) {
 func (r *topologyReader) socket(path string) int64 {
 	text := r.text(path)
 	if text == "" {
-		return UnknownSocket
+		return numa.UnknownSocket
 	}
 	n, err := strconv.ParseInt(text, 10, 32)
-	if err != nil || n < UnknownSocket {
+	if err != nil || n < numa.UnknownSocket {
 		r.wrong(path, "want the number of a socket, not %.40q", text)
-		return UnknownSocket
+		return numa.UnknownSocket
 	}
 	return n
 }
@@ -448,7 +434,7 @@ func (r *topologyReader) devices(t *Topology) {
 		case err != nil || id < -1 || id > maxNode:
 			r.wrong(path, "want the number of a node, or -1, not %.40q", text)
 		case id == -1:
-		case !slices.ContainsFunc(t.Nodes, func(n Node) bool { return n.ID == int(id) }):
+		case !slices.ContainsFunc(t.Nodes, func(n numa.Node) bool { return n.ID == int(id) }):
 			t.Warnings = append(t.Warnings, fmt.Sprintf("PCI device %s: its node %d is not online", address, id))
 		default:
 			t.Devices[address] = int(id)

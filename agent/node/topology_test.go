@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/berthcloud/berth/agent/node"
+	"github.com/berthcloud/berth/compute/inventory"
+	"github.com/berthcloud/berth/compute/numa"
 	"github.com/berthcloud/berth/internal/golden"
 )
 
@@ -119,16 +121,17 @@ func (m *machine) topology() (lines []string) {
 		}
 		return lines
 	}
-	return append(lines, shownTopology(top)...)
+	return append(lines, shownTopology(top, s.Nodes(top))...)
 }
 
-func shownTopology(top node.Topology) (lines []string) {
+// shownTopology is a topology, with what of the nodes placement gets from a host that reports them.
+func shownTopology(top node.Topology, reported []inventory.Node) (lines []string) {
 	if !top.NUMA {
 		lines = append(lines, "no NUMA")
 	}
-	for _, n := range top.Nodes {
+	for i, n := range top.Nodes {
 		place := fmt.Sprintf("socket %d", n.Socket)
-		if n.Socket == node.UnknownSocket {
+		if n.Socket == numa.UnknownSocket {
 			place = "no socket"
 		}
 		lines = append(lines,
@@ -138,6 +141,10 @@ func shownTopology(top node.Topology) (lines []string) {
 			fmt.Sprintf("  shared %s, dedicated %s", numbers(n.Shared), numbers(n.Dedicated)))
 		for _, p := range n.Pages {
 			lines = append(lines, fmt.Sprintf("  pages of %d kB: %d, reserved %d", p.SizeKB, p.Total, p.Reserved))
+		}
+		lines = append(lines, "  VCPU "+shownAmount(reported[i].VCPU), "  PCPU "+shownAmount(reported[i].PCPU))
+		for _, p := range reported[i].Pages {
+			lines = append(lines, fmt.Sprintf("  MEMORY_MB in %d kB (small: %t) %s", p.SizeKB, p.Small, shownAmount(p.Amount)))
 		}
 	}
 	for _, address := range slices.Sorted(maps.Keys(top.Devices)) {

@@ -83,6 +83,7 @@ var rules = []struct{ pkg, may string }{
 		"placement/providertree watch"},
 	{"compute/hostlist", ""},
 	{"compute/inventory", "guarantee placement placement/providertree"},
+	{"compute/numa", ""},
 	{"compute/lifecycle", "allocations compute compute/hostlist compute/operation compute/request compute/scheduler " +
 		"compute/selection compute/serverports fault guarantee placement watch"},
 	{"compute/operation", ""},
@@ -134,7 +135,7 @@ var rules = []struct{ pkg, may string }{
 	{"agent/driver/netns", "agent/driver agent/ovsdb compute/hostlist"},
 	{"agent/failover", ""},
 	{"agent/host", "agent/driver agent/failover compute/hostlist internal/backoff"},
-	{"agent/node", "agent/settings compute/inventory config guarantee osloconfig placement"},
+	{"agent/node", "agent/settings compute/inventory compute/numa config guarantee osloconfig placement"},
 	{"agent/ovn", "agent/ovsdb"},
 	{"agent/ovs", "agent/ovsdb"},
 	{"agent/ovsdb", ""},
