@@ -63,6 +63,19 @@ func (m *serviceMetrics) watchUnfinished(count func(context.Context) (int, error
 	})
 }
 
+// watchSegments registers a gauge of the segments of routed networks that placement and compute
+// lack changes of, which calls count at each scrape.
+func (m *serviceMetrics) watchSegments(count func(context.Context) (int, error)) {
+	m.watchCounts([]countedGauge{{
+		name: "berth_network_unsynced_segments",
+		help: "Segments of routed networks whose changes are not in placement and compute yet; not a number while the " +
+			"database cannot be read.",
+	}}, func(ctx context.Context) ([]float64, error) {
+		n, err := count(ctx)
+		return []float64{float64(n)}, err
+	})
+}
+
 // watchUnknown registers a gauge of the servers on compute hosts that the service has not
 // requested, from count.
 func (m *serviceMetrics) watchUnknown(count func() int) {

@@ -76,6 +76,7 @@ func watchedMetrics(t *testing.T) *placementMetrics {
 	m.watch(s, func() (bool, string) { return true, "" })
 	m.streams(0, "client")
 	m.watchUnfinished(func(context.Context) (int, error) { return 0, nil })
+	m.watchSegments(func(context.Context) (int, error) { return 0, nil })
 	m.watchUnknown(func() int { return 0 })
 	m.watchAgents(func(context.Context) ([]agents.Agent, error) { return nil, nil })
 	m.watchHosts(func(context.Context) ([]compute.HostService, error) { return nil, nil })

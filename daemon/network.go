@@ -179,6 +179,7 @@ func (s *NetworkServer) wire(m *serviceMetrics) {
 	ready := s.check.ready(s.usable(s.alive))
 	m.watchReady(ready)
 	m.watchUnfinished(s.service.Unfinished)
+	m.watchSegments(s.service.UnsyncedSegments)
 	m.watchAgents(func(ctx context.Context) ([]agents.Agent, error) { return s.service.Agents(ctx) })
 	s.openWithFront(networkapi.Handler, httpapi.Config{
 		Service: "network",

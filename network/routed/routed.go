@@ -128,6 +128,22 @@ func (s *Service) SyncSegments(ctx context.Context) error {
 	}
 }
 
+// UnsyncedSegments returns the number of segments with changes that placement and compute do not
+// have yet.
+func (s *Service) UnsyncedSegments(ctx context.Context) (n int, err error) {
+	err = s.db.View(ctx, func(r network.Reader) error {
+		n = 0
+		rows, err := network.Rows[network.SegmentSyncRow](r)
+		for _, row := range rows {
+			if row.Synced < row.Changes {
+				n++
+			}
+		}
+		return err
+	})
+	return n, err
+}
+
 // lease takes some of the segments that are due. It returns their rows.
 func (s *Service) lease(ctx context.Context) (batch []network.SegmentSyncRow, err error) {
 	err = s.db.View(ctx, func(r network.Reader) error {

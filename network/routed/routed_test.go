@@ -23,6 +23,12 @@ import (
 func TestServicesFollowRows(t *testing.T) {
 	c := newCloud(t)
 	ctx := t.Context()
+	unsynced := func(when string, want int) {
+		t.Helper()
+		if n, err := c.service.UnsyncedSegments(ctx); n != want || err != nil {
+			t.Errorf("%s: %d segments are not synced, %v; want %d", when, n, err, want)
+		}
+	}
 	for _, step := range []struct {
 		name string
 		do   func()
@@ -169,7 +175,11 @@ func TestServicesFollowRows(t *testing.T) {
 		{"NetworkDeleted", func() { c.must(c.service.DeleteNetwork(ctx, c.net)) }, "unknown", "unknown"},
 	} {
 		step.do()
+		if step.name == "Subnet" {
+			unsynced("before the first sync", 1)
+		}
 		c.sync()
+		unsynced(step.name, 0)
 		if a, b := c.state("a"), c.state("b"); a != step.a || b != step.b {
 			t.Errorf("%s: segment a has %q, want %q;\nsegment b has %q, want %q", step.name, a, step.a, b, step.b)
 		}
