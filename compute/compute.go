@@ -143,6 +143,8 @@ type NodeRow struct {
 	// Additions are what files of the host have added to its tree in placement: inventory.Additions in
 	// JSON, nil for nothing.
 	Additions json.RawMessage `json:"-"`
+	// Assignable is what servers can be assigned of it: an Assignable in JSON, nil for nothing.
+	Assignable json.RawMessage `json:"-"`
 	// Failed is how many builds failed since one succeeded.
 	Failed    int       `json:"-"`
 	CreatedAt time.Time `json:"-"`

@@ -43,4 +43,14 @@ type HostClaim struct {
 	Claim *selection.Claim `json:"claim,omitempty"`
 	// Devices are the PCI devices of ports, by port.
 	Devices map[ID]Device `json:"devices,omitempty"`
+	// Assignment is what the server gets of the host of its own, nil for nothing.
+	Assignment *Assignment `json:"assignment,omitempty"`
+}
+
+// StoredAssignment is the assignment as a HostedRow has it.
+func (h *HostClaim) StoredAssignment() ([]byte, error) {
+	if h.Assignment == nil {
+		return nil, nil
+	}
+	return json.Marshal(h.Assignment)
 }

@@ -205,8 +205,11 @@ type HostedRow struct {
 	Slots []string
 	// Bound, unless nil, is a JSON object: the server's ports by their ids, as they are bound to
 	// this host while the server is on another one.
-	Bound     []byte
-	CreatedAt time.Time
+	Bound []byte
+	// Assignment is an Assignment in JSON, what the server has of the host of its own; nil for
+	// nothing.
+	Assignment []byte
+	CreatedAt  time.Time
 }
 
 // What a host is to make of a server.

@@ -32,13 +32,15 @@ func (s *ServerRow) BusyHost() string {
 // letters are those of ASCII only, which databases and this program convert alike.
 func (s *ServerRow) LowerHostname() string { return strings.ToLower(s.Hostname) }
 
-// An OperationSummary is what is read of operations to see which are due, and which devices they
+// An OperationSummary is what is read of operations to see which are due, and what they
 // have chosen: an OperationRow without its body. It is not written.
 type OperationSummary struct {
 	OperationRow
 	ClaimHost string // as OperationRow.ClaimHost
 	Devices   []byte // as OperationRow.ChosenDevices
-	Ready     string // as OperationRow.Ready
+	// Assignment is as OperationRow.ChosenAssignment.
+	Assignment []byte
+	Ready      string // as OperationRow.Ready
 }
 
 // IsReady is what Ready says of an operation that a worker can take.

@@ -52,4 +52,7 @@ type State struct {
 	Ports   []string // ids, sorted
 	// Generation is that of the hostlist.Server that was built.
 	Generation int64
+	// Assignment is what it has of the host of its own, as in the hostlist.Server that was built; nil
+	// for nothing.
+	Assignment *hostlist.Assignment
 }

@@ -81,6 +81,7 @@ func (f *Fake) Servers(context.Context) ([]State, error) {
 func (f *Fake) Build(ctx context.Context, s hostlist.Server) error {
 	return f.do(ctx, "build", s.ID, func(st *State) {
 		st.Built, st.Running, st.Power, st.Boot, st.Generation, st.Ports = true, s.Running, "", s.Boot, s.Generation, nil
+		st.Assignment = s.Assignment
 		for _, p := range s.Ports {
 			st.Ports = append(st.Ports, p.ID)
 		}

@@ -148,7 +148,7 @@ func (s *Settings) reportMdevs(m Machine, r *Report) error {
 		used[card.kind] += card.free
 		if total := card.made + card.free; total > 0 {
 			r.Host.Devices = append(r.Host.Devices, inventory.Device{
-				Suffix: card.libvirtName(), Class: card.class, Total: total,
+				Suffix: card.libvirtName(), Class: card.class, Total: total, MdevType: card.kind.name,
 				Why: "[devices] enabled_mdev_types, " + card.kind.name + " of " + card.address,
 			})
 		}

@@ -260,6 +260,9 @@ func summarize(c *storeCase) {
 		if text := o.ChosenDevices(); text != "" {
 			op.Devices = []byte(text)
 		}
+		if text := o.ChosenAssignment(); text != "" {
+			op.Assignment = []byte(text)
+		}
 		for f, value := range map[compute.Field]any{
 			compute.ByID: o.ID, compute.ByServer: o.Server, compute.ByHost: op.ClaimHost, compute.ByReservation: o.Reservation,
 			compute.ByReady: op.Ready,

@@ -71,7 +71,8 @@ func fullFixture() *fixture {
 			ID: ID("node"), Number: 9, Host: "cn1", Name: "cn1.example.org", Type: "fake", Version: 1000, Address: "192.0.2.7",
 			VCPUs: 8, MemoryMB: 8192, DiskGB: 100, CPU: []byte(`{"arch":"x86_64"}`),
 			Devices:   []byte(`[{"slot":"0000:81:00.1","vendor":"8086:154c"}]`),
-			Additions: []byte(`{"7":{"traits":["CUSTOM_GOLD"]}}`), Failed: 2, CreatedAt: Now, UpdatedAt: later,
+			Additions: []byte(`{"7":{"traits":["CUSTOM_GOLD"]}}`), Assignable: []byte(`{"devices":[]}`), Failed: 2,
+			CreatedAt: Now, UpdatedAt: later,
 		},
 		quota:   compute.QuotaRow{Project: "red", User: "bob", Resource: "cores", Limit: -1},
 		counter: compute.CounterRow{Name: "keypairs", Last: 1 << 40},
@@ -108,12 +109,13 @@ func fullFixture() *fixture {
 		hosted: compute.HostedRow{
 			Server: ID("server"), Host: "cn1", DesiredState: compute.DesiredRunning, Generation: 3, Event: ID("event"),
 			Refused: ID("refused"), Boot: ID("event"), Slots: []string{"0000:81:00.1"}, Bound: []byte(`{"x":{}}`),
-			CreatedAt: Now,
+			Assignment: []byte(`{"mdevs":[{"uuid":"x","type":"t","device":"d","resource_class":"VGPU"}]}`), CreatedAt: Now,
 		},
 		operation: compute.OperationRow{
 			ID: ID("operation"), Server: ID("server"), Kind: "boot", Step: "claimed", Back: true, UndoTo: "ports",
 			Queue: []byte(`[{"kind":"power","body":{}}]`), Aborted: true, Awaits: ID("event"), Reservation: "r-1",
-			Body: []byte(`{"claim":{"Host":"cn1"},"devices":{"x":{"slot":"0000:81:00.1","vendor":""}}}`), Worker: "w1",
+			Body: []byte(`{"claim":{"Host":"cn1"},"devices":{"x":{"slot":"0000:81:00.1","vendor":""}},` +
+				`"assignment":{"cells":[{"node":1,"cpus":{"0":4},"memory_mb":512,"page_kb":0}]}}`), Worker: "w1",
 			Lease: later, CreatedAt: Now,
 		},
 	}

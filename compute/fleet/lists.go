@@ -100,6 +100,9 @@ func wantedServer(s compute.ServerRow, row compute.HostedRow, ports []compute.Se
 		Flavor: hostlist.Flavor(f), Hostname: s.Hostname, Metadata: s.Metadata, KeyName: s.KeyName, KeyData: s.KeyData,
 		UserData: s.UserData, ConfigDrive: s.ConfigDrive,
 	}
+	if err == nil {
+		w.Assignment, err = compute.ReadAssignment(row.Assignment)
+	}
 	if err != nil || w.Kept {
 		return w, err
 	}

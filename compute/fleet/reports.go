@@ -76,6 +76,12 @@ func reportNode(tx *compute.Tx, r compute.Report) error {
 	said := r.Node
 	said.Host, said.Number, said.Failed, said.Additions, said.CreatedAt, said.UpdatedAt = r.Host, row.Number, row.Failed,
 		row.Additions, row.CreatedAt, tx.At
+	said.Assignable = row.Assignable
+	if r.Inventory != nil {
+		if said.Assignable, err = compute.AssignableOf(r.Inventory); err != nil {
+			return err
+		}
+	}
 	if !isNew && row.Host != r.Host {
 		return taken(said)
 	}

@@ -37,6 +37,8 @@ type Server struct {
 	Image  string `json:"image,omitempty"` // "" for none
 	Flavor Flavor `json:"flavor"`
 	Ports  []Port `json:"ports,omitempty"` // in their order
+	// Assignment is what it has of the host of its own, also while it is Kept; nil for nothing.
+	Assignment *Assignment `json:"assignment,omitempty"`
 	// The server gets these as its metadata.
 	Hostname    string            `json:"hostname,omitempty"`
 	Metadata    map[string]string `json:"metadata,omitempty"`

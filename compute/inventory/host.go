@@ -138,7 +138,11 @@ type Device struct {
 	Class  string   `json:"resource_class"`
 	Total  int64    `json:"total"`
 	Traits []string `json:"traits"`
-	Why    string   `json:"-"` // as of an Amount
+	// Addresses are those of the PCI devices that it consists of, one for each unit.
+	Addresses []string `json:"addresses,omitempty"`
+	// MdevType is the type of its units, if these are mediated devices.
+	MdevType string `json:"mdev_type,omitempty"`
+	Why      string `json:"-"` // as of an Amount
 }
 
 // ComputeNode stands for every compute node in an Additional.

@@ -211,6 +211,9 @@ func (b *buildJob) TakeClaim(ctx context.Context, claim selection.Claim) error {
 			claim.Node); err != nil {
 			return err
 		}
+		if b.Assignment, err = scheduler.Assign(c.Tx, *row, &b.HostChoice); err != nil {
+			return err
+		}
 		row.Host, row.Node = claim.Host, claim.Node
 		server = *row
 		return nil
@@ -399,7 +402,7 @@ func (b *buildJob) build(ctx context.Context) (next, error) {
 				b.Event = event.ID
 			}
 			b.Awaited, row.Task = b.Event, compute.Spawning
-			return c.setDesiredBuilt(*row, b.Event)
+			return c.setDesiredBuilt(*row, b.Event, b.HostClaim)
 		})
 	}
 	event, err := b.await(ctx, "")
@@ -443,15 +446,20 @@ func (b *buildJob) destroy(ctx context.Context) (next, error) {
 	return next{}, nil
 }
 
-// setDesiredBuilt has the host of a server build it. What the host may still have of an earlier
-// stay is not that server.
-func (c *Change) setDesiredBuilt(server compute.ServerRow, event compute.ID) error {
+// setDesiredBuilt has the host of a server build it with what was chosen. What the host may still
+// have of an earlier stay is not that server.
+func (c *Change) setDesiredBuilt(server compute.ServerRow, event compute.ID, claimed compute.HostClaim) error {
 	_, remains, err := compute.Hosted(c, server.ID, server.Host)
+	if err != nil {
+		return err
+	}
+	assignment, err := claimed.StoredAssignment()
 	if err != nil {
 		return err
 	}
 	return c.setDesired(server, func(row *compute.HostedRow) {
 		row.DesiredState, row.Event, row.Boot, row.Slots = compute.DesiredRunning, event, "", nil
+		row.Assignment = assignment
 		if remains {
 			row.Generation++
 		}

@@ -254,16 +254,29 @@ func (m *moveJob) TakeClaim(ctx context.Context, claim selection.Claim) error {
 		return err
 	}
 	claim.Amounts = source.keep(m.shared, claim.Amounts, m.FlavorID != source.FlavorID)
-	former, err := json.Marshal(source)
-	if err != nil {
-		return err
-	}
 	m.Claim = &claim
 	err = m.save(ctx, func(c *Change, row *compute.ServerRow) (err error) {
 		if err := scheduler.CheckHost(c.Tx, *row, claim.Host, m.Forced); err != nil {
 			return err
 		}
 		m.Devices, err = scheduler.ChooseDevices(c.Tx, row.ID, m.ports, claim.Mappings, claim.Host, claim.Node)
+		if err != nil {
+			return err
+		}
+		moved := *row
+		moved.Flavor = m.Flavor
+		if m.Assignment, err = scheduler.Assign(c.Tx, moved, &m.HostChoice); err != nil {
+			return err
+		}
+		hosted, _, err := compute.Hosted(c, row.ID, migration.Source)
+		if err != nil {
+			return err
+		}
+		source.Assignment, source.Resized = hosted.Assignment, nil
+		if claim.Host == migration.Source {
+			source.Resized = m.Assignment
+		}
+		former, err := json.Marshal(source)
 		if err != nil {
 			return err
 		}
@@ -423,8 +436,13 @@ func (m *moveJob) buildAtDestination(ctx context.Context) (next, error) {
 		return next{}, err
 	}
 	if m.Awaited == "" {
+		assignment, err := m.StoredAssignment()
+		if err != nil {
+			return next{}, err
+		}
 		return next{}, m.send(ctx, migration.Dest, "compute_finish_resize",
 			func(server *compute.ServerRow, row *compute.HostedRow) {
+				row.Assignment = assignment
 				server.Flavor, server.FlavorID, server.Task = m.Flavor, m.FlavorID, compute.ResizeFinish
 				row.DesiredState, row.Boot = source.desiredState(), ""
 				row.Generation++
@@ -518,7 +536,7 @@ func (m *moveJob) returnToSource(ctx context.Context) (next, error) {
 				if row.DesiredState != compute.DesiredRetained && migration.Source == migration.Dest {
 					row.Generation++
 				}
-				row.DesiredState, row.Boot = source.desiredState(), ""
+				row.DesiredState, row.Boot, row.Assignment = source.desiredState(), "", source.Assignment
 			})
 	}
 	event, err := m.await(ctx, migration.Source)

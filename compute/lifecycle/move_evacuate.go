@@ -49,9 +49,13 @@ func (m *moveJob) rebuildAtDestination(ctx context.Context) (next, error) {
 		if err != nil {
 			return next{}, err
 		}
+		assignment, err := m.StoredAssignment()
+		if err != nil {
+			return next{}, err
+		}
 		return next{}, m.send(ctx, migration.Dest, "compute_rebuild_instance",
 			func(_ *compute.ServerRow, row *compute.HostedRow) {
-				row.DesiredState, row.Boot, row.Bound = compute.DesiredStopped, "", bound
+				row.DesiredState, row.Boot, row.Bound, row.Assignment = compute.DesiredStopped, "", bound, assignment
 				row.Generation++
 			})
 	}

@@ -97,9 +97,13 @@ func (m *moveJob) prepareDestination(ctx context.Context) (next, error) {
 		if err != nil {
 			return next{}, err
 		}
+		assignment, err := m.StoredAssignment()
+		if err != nil {
+			return next{}, err
+		}
 		return next{}, m.send(ctx, migration.Dest, "compute_pre_live_migration",
 			func(_ *compute.ServerRow, row *compute.HostedRow) {
-				row.DesiredState, row.Boot, row.Bound = compute.DesiredStopped, "", bound
+				row.DesiredState, row.Boot, row.Bound, row.Assignment = compute.DesiredStopped, "", bound, assignment
 				row.Generation++
 			})
 	}

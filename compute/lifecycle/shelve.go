@@ -85,7 +85,7 @@ func (b *buildJob) buildAgain(ctx context.Context) (next, error) {
 	if b.Awaited == "" {
 		return next{}, b.waitAfter(ctx, func(c *Change, row *compute.ServerRow) error {
 			b.Awaited = b.Event
-			return c.setDesiredBuilt(*row, b.Event)
+			return c.setDesiredBuilt(*row, b.Event, b.HostClaim)
 		})
 	}
 	event, err := b.await(ctx, "")

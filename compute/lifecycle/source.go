@@ -30,6 +30,10 @@ type SourceState struct {
 	Ports   []sourceBinding     `json:"ports,omitempty"`
 	// Kept is the part of Amounts that stays the server's, of providers that share with both hosts.
 	Kept allocations.Amounts `json:"kept,omitempty"`
+	// Assignment is what it has of the source of its own, an Assignment, and Resized what it gets of
+	// it with a resize on the same host: see MigrationRow.Assignments.
+	Assignment json.RawMessage     `json:"assignment,omitempty"`
+	Resized    *compute.Assignment `json:"resized,omitempty"`
 }
 
 // A sourceBinding is the binding of a port to the source.

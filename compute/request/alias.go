@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/berthcloud/berth/compute/extraspecs"
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/placement"
 )
@@ -119,36 +120,53 @@ func deviceTrait(name string) string {
 // devicesOf are the requests of a flavor for PCI devices: "gpu:2,nic:1".
 const devicesOf = "pci_passthrough:alias"
 
-// pciDevices adds a group for each PCI device that the flavor requests by an alias.
-func (b *builder) pciDevices() error {
-	text, ok := b.spec.Flavor.Specs[devicesOf]
-	if !ok || b.settings.PCI == nil || !b.settings.Release.Since(Antelope) {
-		return nil
+// A PCIDevice is the request of a flavor for one PCI device.
+type PCIDevice struct {
+	Suffix string // of its group in the query
+	Alias  string // the name of the alias
+}
+
+// PCIDevices returns the requests of a flavor for PCI devices by aliases, none where placement does
+// not have these devices (Settings.PCI). The error is a fault (Invalid).
+func PCIDevices(f extraspecs.Flavor, settings Settings) (all []PCIDevice, err error) {
+	text, ok := f.Specs[devicesOf]
+	if !ok || settings.PCI == nil || !settings.Release.Since(Antelope) {
+		return nil, nil
 	}
 	for i, entry := range strings.Split(text, ",") {
 		name, number, counted := strings.Cut(entry, ":")
 		name = strings.TrimSpace(name)
 		count, err := strconv.Atoi(strings.TrimSpace(number))
 		if !counted || err != nil {
-			return fault.New(fault.Invalid, "", "%s of flavor %s is %q: want ALIAS:COUNT, separated by commas", devicesOf,
-				b.spec.Flavor.Name, text)
+			return nil, fault.New(fault.Invalid, "", "%s of flavor %s is %q: want ALIAS:COUNT, separated by commas", devicesOf,
+				f.Name, text)
 		}
-		alias, defined := b.settings.PCI[name]
-		if !defined {
-			return fault.New(fault.Invalid, "", "PCI alias %s is not defined", name)
+		if _, defined := settings.PCI[name]; !defined {
+			return nil, fault.New(fault.Invalid, "", "PCI alias %s is not defined", name)
 		}
 		for k := range count {
-			suffix := fmt.Sprintf("pci%d-%d", i, k)
-			if b.groups[suffix] != nil {
-				return fault.New(fault.Invalid, "RequestGroupSuffixConflict", "Duplicate request group suffix %s.", suffix)
-			}
-			g := b.group(suffix)
-			g.resources[alias.Class] = 1
-			for _, t := range alias.Traits {
-				g.required[t] = true
-			}
-			b.pci[suffix] = name
+			all = append(all, PCIDevice{Suffix: fmt.Sprintf("pci%d-%d", i, k), Alias: name})
 		}
+	}
+	return all, nil
+}
+
+// pciDevices adds a group for each PCI device that the flavor requests by an alias.
+func (b *builder) pciDevices() error {
+	all, err := PCIDevices(b.spec.Flavor, b.settings)
+	if err != nil {
+		return err
+	}
+	for _, d := range all {
+		if b.groups[d.Suffix] != nil {
+			return fault.New(fault.Invalid, "RequestGroupSuffixConflict", "Duplicate request group suffix %s.", d.Suffix)
+		}
+		g, alias := b.group(d.Suffix), b.settings.PCI[d.Alias]
+		g.resources[alias.Class] = 1
+		for _, t := range alias.Traits {
+			g.required[t] = true
+		}
+		b.pci[d.Suffix] = d.Alias
 	}
 	return nil
 }

@@ -29,7 +29,7 @@ func (w *fixture) equip(name string, has inventory.Host) {
 	has.ID, has.Name = id, name
 	has.VCPU, has.MemoryMB = inventory.Amount{Total: 8, Initial: 1}, inventory.Amount{Total: 4096, Initial: 1}
 	has.DiskGB = inventory.Amount{Total: 100, Initial: 1}
-	w.must(w.Report(ctx, compute.Report{Host: name, Version: 66, Node: *node}))
+	w.must(w.Report(ctx, compute.Report{Host: name, Version: 66, Node: *node, Inventory: &has}))
 	_, err = w.SyncTree(ctx, name, has, false)
 	w.must(err)
 }

@@ -140,6 +140,7 @@ func nodeTable() *table[compute.NodeRow] {
 		moment("updated_at", func(r *T) *time.Time { return &r.UpdatedAt }),
 		document("devices", func(r *T) *[]byte { return (*[]byte)(&r.Devices) }),
 		document("additions", func(r *T) *[]byte { return (*[]byte)(&r.Additions) }),
+		document("assignable", func(r *T) *[]byte { return (*[]byte)(&r.Assignable) }),
 	)
 }
 

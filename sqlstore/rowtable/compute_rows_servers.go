@@ -179,6 +179,7 @@ func operationTable() *table[compute.OperationRow] {
 		textOf("ready", (*T).Ready, compute.ByReady),
 		document("queue", func(r *T) *[]byte { return &r.Queue }),
 		flag("aborted", func(r *T) *bool { return &r.Aborted }),
+		textOf("assignment", (*T).ChosenAssignment),
 	)
 }
 
@@ -191,6 +192,7 @@ func operationSummaries() projection[compute.OperationSummary] {
 	},
 		text("claim_host", func(r *T) *string { return &r.ClaimHost }, compute.ByHost),
 		document("devices", func(r *T) *[]byte { return &r.Devices }),
+		document("assignment", func(r *T) *[]byte { return &r.Assignment }),
 		text("ready", func(r *T) *string { return &r.Ready }, compute.ByReady),
 	)
 }
@@ -220,5 +222,6 @@ func hostedTable() *table[compute.HostedRow] {
 		moment("created_at", func(r *T) *time.Time { return &r.CreatedAt }),
 		number("generation", func(r *T) *int64 { return &r.Generation }),
 		document("bound", func(r *T) *[]byte { return &r.Bound }),
+		document("assignment", func(r *T) *[]byte { return &r.Assignment }),
 	)
 }

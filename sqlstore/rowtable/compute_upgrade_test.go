@@ -99,7 +99,7 @@ func TestOperationsAreUpgraded(t *testing.T) {
 	})
 }
 
-// dropColumns are the statements that undo versions 9 to 15.
+// dropColumns are the statements that undo versions 9 to 16.
 func dropColumns(s *rowtable.ComputeStore) (all []string) {
 	for index, table := range map[string]string{
 		"servers_owner_idx": "servers", "servers_busy_host_idx": "servers", "servers_amounts_idx": "servers",
@@ -110,13 +110,19 @@ func dropColumns(s *rowtable.ComputeStore) (all []string) {
 	} {
 		all = append(all, dropIndex(s, index, table))
 	}
-	return append(all,
+	return append(append(all, dropAssignments...),
 		`ALTER TABLE services DROP COLUMN start_error`, `ALTER TABLE nodes DROP COLUMN additions`,
 		`ALTER TABLE servers DROP COLUMN lower_hostname`, `ALTER TABLE servers DROP COLUMN busy_host`,
 		`ALTER TABLE operations DROP COLUMN ready`,
 		`ALTER TABLE servers DROP COLUMN vcpus`, `ALTER TABLE servers DROP COLUMN memory_mb`,
 		`ALTER TABLE operations DROP COLUMN queue`, `ALTER TABLE operations DROP COLUMN aborted`,
 		`ALTER TABLE operations DROP COLUMN claim_host`, `ALTER TABLE operations DROP COLUMN devices`)
+}
+
+// dropAssignments are the statements that undo version 16.
+var dropAssignments = []string{
+	`ALTER TABLE hosted DROP COLUMN assignment`, `ALTER TABLE operations DROP COLUMN assignment`,
+	`ALTER TABLE nodes DROP COLUMN assignable`,
 }
 
 func dropIndex(s *rowtable.ComputeStore, index, table string) string {
@@ -295,12 +301,12 @@ func TestQueuesAreMoved(t *testing.T) {
 		}
 		err = s.OnWriter(func(conn *sql.Conn) error {
 			var all error
-			for _, statement := range []string{
+			for _, statement := range append([]string{
 				dropIndex(s, "servers_lower_hostname_idx", "servers"), `ALTER TABLE servers DROP COLUMN lower_hostname`,
 				`ALTER TABLE operations DROP COLUMN queue`, `ALTER TABLE operations DROP COLUMN aborted`,
 				`ALTER TABLE services DROP COLUMN start_error`, `ALTER TABLE nodes DROP COLUMN additions`,
 				`UPDATE berth_compute SET version = 11`,
-			} {
+			}, dropAssignments...) {
 				_, err := conn.ExecContext(t.Context(), statement)
 				all = errors.Join(all, err)
 			}
@@ -345,11 +351,11 @@ func TestHostnamesAreLowered(t *testing.T) {
 		}
 		err = s.OnWriter(func(conn *sql.Conn) error {
 			var all error
-			for _, statement := range []string{
+			for _, statement := range append([]string{
 				dropIndex(s, "servers_lower_hostname_idx", "servers"), `ALTER TABLE servers DROP COLUMN lower_hostname`,
 				`ALTER TABLE services DROP COLUMN start_error`, `ALTER TABLE nodes DROP COLUMN additions`,
 				`UPDATE berth_compute SET version = 12`,
-			} {
+			}, dropAssignments...) {
 				_, err := conn.ExecContext(t.Context(), statement)
 				all = errors.Join(all, err)
 			}

@@ -1,0 +1,95 @@
+package compute
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	"github.com/berthcloud/berth/compute/hostlist"
+	"github.com/berthcloud/berth/compute/inventory"
+)
+
+// An Assignment is what of a host a server has of its own: chosen with its claim, stored with the
+// operation until the host is to build the server, and with the server on the host from then on.
+// No two servers of a host have the same.
+type Assignment = hostlist.Assignment
+
+// The parts of an Assignment.
+type (
+	Cell           = hostlist.Cell
+	PCIDevice      = hostlist.PCIDevice
+	MediatedDevice = hostlist.MediatedDevice
+)
+
+// An Assignable is what servers can be assigned of a host, as it has reported it.
+type Assignable struct {
+	// Devices are the devices with addresses or a type of mediated devices.
+	Devices []inventory.Device `json:"devices,omitempty"`
+}
+
+// AssignableOf returns what servers can be assigned of an inventory, as it is stored; nil for
+// nothing.
+func AssignableOf(has *inventory.Host) (json.RawMessage, error) {
+	var all Assignable
+	for _, d := range has.Devices {
+		if len(d.Addresses) > 0 || d.MdevType != "" {
+			all.Devices = append(all.Devices, d)
+		}
+	}
+	if len(all.Devices) == 0 {
+		return nil, nil
+	}
+	return json.Marshal(all)
+}
+
+// ReadAssignment reads an assignment as rows have it, nil for none.
+func ReadAssignment(text []byte) (*Assignment, error) {
+	if len(text) == 0 {
+		return nil, nil
+	}
+	a := &Assignment{}
+	if err := json.Unmarshal(text, a); err != nil {
+		return nil, fmt.Errorf("reading an assignment: %w", err)
+	}
+	return a, nil
+}
+
+// ChosenAssignment is the assignment in the operation's body as it is there, "" for none. Like
+// ClaimHost it is for a column.
+func (o *OperationRow) ChosenAssignment() string {
+	if !bytes.Contains(o.Body, []byte(`"assignment"`)) {
+		return ""
+	}
+	var body struct {
+		Assignment *Assignment `json:"assignment"`
+	}
+	if json.Unmarshal(o.Body, &body) != nil || body.Assignment == nil {
+		return ""
+	}
+	text, err := json.Marshal(body.Assignment)
+	if err != nil {
+		panic("compute: " + err.Error()) // numbers and texts only
+	}
+	return string(text)
+}
+
+// Assignments are what a server that is resized on its host is assigned there for the way back, and
+// for the way that it goes: both are taken until the migration is over.
+func (m *MigrationRow) Assignments() (all []Assignment, err error) {
+	if !bytes.Contains(m.Former, []byte(`"assignment"`)) && !bytes.Contains(m.Former, []byte(`"resized"`)) {
+		return nil, nil
+	}
+	var former struct {
+		Assignment *Assignment `json:"assignment"`
+		Resized    *Assignment `json:"resized"`
+	}
+	if err := json.Unmarshal(m.Former, &former); err != nil {
+		return nil, fmt.Errorf("reading the assignments of migration %s: %w", m.ID, err)
+	}
+	for _, a := range []*Assignment{former.Assignment, former.Resized} {
+		if a != nil {
+			all = append(all, *a)
+		}
+	}
+	return all, nil
+}

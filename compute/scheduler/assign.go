@@ -1,0 +1,230 @@
+package scheduler
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/berthcloud/berth/compute"
+	"github.com/berthcloud/berth/compute/extraspecs"
+	"github.com/berthcloud/berth/compute/request"
+	"github.com/berthcloud/berth/compute/selection"
+	"github.com/berthcloud/berth/guarantee"
+	"github.com/berthcloud/berth/placement"
+)
+
+// Assign chooses what of a host a server gets of its own with the claim of a choice; nil when it
+// needs nothing. Its flavor is the one that it has on the host. The transaction is the one that
+// stores the claim: no other server has, or will have, the same. It is a *HostRefused when too
+// little of the host is free, whatever placement has allocated.
+func Assign(tx *compute.Tx, server compute.ServerRow, choice *HostChoice) (*compute.Assignment, error) {
+	flavor, err := server.StoredFlavor()
+	if err != nil {
+		return nil, err
+	}
+	return assign(tx, assigned{server.ID, flavor, choice.Image, choice.Claim})
+}
+
+// An assigned server is one that something of a host is chosen for.
+type assigned struct {
+	id     compute.ID
+	flavor extraspecs.Flavor
+	image  extraspecs.Image
+	claim  *selection.Claim
+}
+
+// assign is Assign. Each part of the assignment has a function that adds it.
+func assign(tx *compute.Tx, to assigned) (*compute.Assignment, error) {
+	aliases, err := request.PCIDevices(to.flavor, tx.Settings.Requests)
+	if err != nil {
+		return nil, err
+	}
+	if len(aliases) == 0 && !mayHaveMdevs(to.claim) {
+		return nil, nil
+	}
+	host, err := assignableOf(tx, to.claim.Node)
+	if err != nil {
+		return nil, err
+	}
+	var a compute.Assignment
+	a.Mdevs = host.mdevs(to.claim)
+	if len(aliases) > 0 {
+		taken, err := takenAssignments(tx, to.claim.Host, to.id)
+		if err != nil {
+			return nil, err
+		}
+		if a.PCIDevices, err = host.pciDevices(to.claim, aliases, taken); err != nil {
+			return nil, err
+		}
+	}
+	if len(a.Cells)+len(a.PCIDevices)+len(a.Mdevs) == 0 {
+		return nil, nil
+	}
+	return &a, nil
+}
+
+// mayHaveMdevs reports whether a claim names a class that can be of mediated devices, on a provider
+// below the host's. Other claims need no look at the host.
+func mayHaveMdevs(claim *selection.Claim) bool {
+	for provider, classes := range claim.Amounts {
+		for class := range classes {
+			if (class == "VGPU" || strings.HasPrefix(class, "CUSTOM_")) && provider != string(claim.Provider) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// An assignable is what servers can be assigned of a hypervisor.
+type assignable struct {
+	node compute.NodeRow
+	compute.Assignable
+}
+
+// assignableOf reads it. A hypervisor that has reported nothing, or does not exist, has nothing.
+func assignableOf(tx *compute.Tx, node string) (all assignable, err error) {
+	all.node, err = compute.One[compute.NodeRow](tx, compute.Where(compute.ByName, node))
+	if errors.Is(err, compute.ErrNoRow) {
+		return all, nil // it was renamed, or its service was deleted
+	}
+	if err == nil && len(all.node.Assignable) > 0 {
+		if err = json.Unmarshal(all.node.Assignable, &all.Assignable); err != nil {
+			err = fmt.Errorf("reading what servers can be assigned of %s: %w", node, err)
+		}
+	}
+	return all, err
+}
+
+// provider is the UUID of a device's provider, which follows from its name.
+func (a assignable) provider(device string) placement.UUID {
+	id, err := guarantee.ParseUUID(string(a.node.ID))
+	if err != nil {
+		return "" // of no provider
+	}
+	return placement.UUID(id.Derive(a.node.Name + "_" + device).String())
+}
+
+// mdevs makes a mediated device for each unit of a card that is claimed. Each is new: placement
+// counts them, and there is nothing to choose.
+func (a assignable) mdevs(claim *selection.Claim) (all []compute.MediatedDevice) {
+	for _, d := range a.Devices {
+		if d.MdevType == "" {
+			continue
+		}
+		for range claim.Amounts[string(a.provider(d.Suffix))][d.Class] {
+			all = append(all, compute.MediatedDevice{
+				UUID: string(compute.NewID()), Type: d.MdevType, Provider: d.Suffix, Class: d.Class,
+			})
+		}
+	}
+	return all
+}
+
+// pciDevices chooses a free device for each request, of the provider that serves it.
+func (a assignable) pciDevices(
+	claim *selection.Claim, requested []request.PCIDevice, assignments []compute.Assignment,
+) (all []compute.PCIDevice, err error) {
+	taken := map[string]bool{}
+	for _, other := range assignments {
+		for _, d := range other.PCIDevices {
+			taken[d.Address] = true
+		}
+	}
+	devices := map[placement.UUID]int{} // indexes, by provider
+	for i, d := range a.Devices {
+		devices[a.provider(d.Suffix)] = i
+	}
+	for _, r := range requested {
+		i := -1
+		for _, provider := range claim.Mappings[r.Suffix] {
+			if at, reported := devices[provider]; reported {
+				i = at
+			}
+		}
+		if i < 0 {
+			return nil, &HostRefused{Why: fmt.Sprintf("the host has not reported the PCI addresses of what serves alias %s",
+				r.Alias)}
+		}
+		d := a.Devices[i]
+		k := slices.IndexFunc(d.Addresses, func(address string) bool { return !taken[address] })
+		if k < 0 {
+			return nil, &HostRefused{Why: fmt.Sprintf("no PCI device of %s is free for alias %s", d.Suffix, r.Alias)}
+		}
+		taken[d.Addresses[k]] = true
+		all = append(all, compute.PCIDevice{
+			Address: d.Addresses[k], Alias: r.Alias, Provider: d.Suffix, Class: d.Class,
+		})
+	}
+	return all, nil
+}
+
+// takenAssignments are the assignments of a host that servers have or will have, may come back to,
+// or that the host may not have taken back yet. The choice of the server's own operation does not
+// count: it is made again.
+func takenAssignments(tx *compute.Tx, host string, server compute.ID) (taken []compute.Assignment, err error) {
+	add := func(text []byte) error {
+		a, err := compute.ReadAssignment(text)
+		if a != nil {
+			taken = append(taken, *a)
+		}
+		return err
+	}
+	hosted, err := compute.Rows[compute.HostedRow](tx, compute.Where(compute.ByHost, host))
+	if err != nil {
+		return nil, err
+	}
+	ids := make([]compute.ID, len(hosted))
+	for i, row := range hosted {
+		if ids[i] = row.Server; len(row.Assignment) > 0 {
+			if err := add(row.Assignment); err != nil {
+				return nil, fmt.Errorf("server %s on %s: %w", row.Server, host, err)
+			}
+		}
+	}
+	operations, err := compute.Rows[compute.OperationSummary](tx, compute.Where(compute.ByHost, host))
+	if err != nil {
+		return nil, err
+	}
+	for _, op := range operations {
+		if op.Server == server {
+			continue
+		}
+		if err := add(op.Assignment); err != nil {
+			return nil, fmt.Errorf("operation %s: %w", op.ID, err)
+		}
+	}
+	resized, err := resizesOn(tx, host, ids)
+	return append(taken, resized...), err
+}
+
+// resizesOn are the assignments of those servers that are being resized on their host.
+func resizesOn(tx *compute.Tx, host string, servers []compute.ID) (all []compute.Assignment, err error) {
+	entries, err := compute.Rows[compute.MigrationEntry](tx, compute.Where(compute.ByServer, servers...))
+	if err != nil {
+		return nil, err
+	}
+	var ids []compute.ID
+	for _, m := range entries {
+		if m.Source == host && m.Dest == host && !m.Over() {
+			ids = append(ids, m.ID)
+		}
+	}
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	rows, err := compute.Rows[compute.MigrationRow](tx, compute.Where(compute.ByID, ids...))
+	if err != nil {
+		return nil, err
+	}
+	for _, row := range rows {
+		both, err := row.Assignments()
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, both...)
+	}
+	return all, nil
+}
