@@ -44,11 +44,35 @@ func Ports(r Reader, where ...Match) ([]Port, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := make([]Port, len(rows))
-	for i, row := range rows {
-		all[i] = p.join(row)
+	return p.joinAll(rows), nil
+}
+
+// GuaranteedPorts adds to ports what their guarantees depend on: their bindings, their networks and
+// the rules in effect. They have no addresses, security groups and trunks.
+func GuaranteedPorts(r Reader, rows []PortRow) ([]Port, error) {
+	if len(rows) == 0 {
+		return nil, nil
 	}
-	return all, nil
+	p, err := readGuarantees(r, rows)
+	return p.joinAll(rows), err
+}
+
+// PluggedPorts reads ports with what depends on whether they are plugged in: their bindings and
+// trunks. They have no addresses, security groups, networks and rules.
+func PluggedPorts(r Reader, ids ...ID) ([]Port, error) {
+	rows, err := Rows[PortRow](r, Where(ByID, ids...))
+	if err != nil || len(rows) == 0 {
+		return nil, err
+	}
+	var p parts
+	found := IDs(rows, func(p *PortRow) ID { return p.ID })
+	bindings, err := Rows[BindingRow](r, Where(ByPort, found...))
+	if err != nil {
+		return nil, err
+	}
+	p.bindings = GroupBy(bindings, func(b *BindingRow) ID { return b.Port })
+	p.trunks, err = trunksOf(r, found)
+	return p.joinAll(rows), err
 }
 
 // parts are what hangs on some ports, by what it hangs on.
@@ -61,12 +85,27 @@ type parts struct {
 	groups    map[ID][]ID
 }
 
-func readParts(r Reader, rows []PortRow) (p parts, err error) {
+func readParts(r Reader, rows []PortRow) (parts, error) {
+	p, err := readGuarantees(r, rows)
+	if err != nil {
+		return p, err
+	}
 	portIDs := IDs(rows, func(p *PortRow) ID { return p.ID })
 	addresses, err := Rows[AddressRow](r, Where(ByPort, portIDs...))
 	if err != nil {
 		return p, err
 	}
+	p.addresses = GroupBy(addresses, func(a *AddressRow) ID { return a.Port })
+	if p.groups, err = groupsByPort(r, portIDs); err != nil {
+		return p, err
+	}
+	p.trunks, err = trunksOf(r, portIDs)
+	return p, err
+}
+
+// readGuarantees reads the parts that guarantees depend on.
+func readGuarantees(r Reader, rows []PortRow) (p parts, err error) {
+	portIDs := IDs(rows, func(p *PortRow) ID { return p.ID })
 	bindings, err := Rows[BindingRow](r, Where(ByPort, portIDs...))
 	if err != nil {
 		return p, err
@@ -75,19 +114,12 @@ func readParts(r Reader, rows []PortRow) (p parts, err error) {
 	if err != nil {
 		return p, err
 	}
-	p.addresses = GroupBy(addresses, func(a *AddressRow) ID { return a.Port })
 	p.bindings = GroupBy(bindings, func(b *BindingRow) ID { return b.Port })
 	p.networks = make(map[ID]SegmentedNetwork, len(nets))
 	for _, n := range nets {
 		p.networks[n.ID] = n
 	}
-	if p.rules, err = rulesOf(r, rows, nets); err != nil {
-		return p, err
-	}
-	if p.groups, err = groupsByPort(r, portIDs); err != nil {
-		return p, err
-	}
-	p.trunks, err = trunksOf(r, portIDs)
+	p.rules, err = rulesOf(r, rows, nets)
 	return p, err
 }
 
@@ -104,6 +136,14 @@ func rulesOf(r Reader, rows []PortRow, nets []SegmentedNetwork) (map[ID][]RuleRo
 	}
 	rules, err := Rows[RuleRow](r, Where(ByPolicy, policies...))
 	return GroupBy(rules, func(r *RuleRow) ID { return r.Policy }), err
+}
+
+func (p *parts) joinAll(rows []PortRow) []Port {
+	all := make([]Port, len(rows))
+	for i, row := range rows {
+		all[i] = p.join(row)
+	}
+	return all
 }
 
 func (p *parts) join(row PortRow) Port {

@@ -64,7 +64,7 @@ func (a *API) ports() *portResource {
 			return all, err
 		},
 		Update: func(ctx context.Context, p *network.Port, fn func(*ports.Spec) error) (network.Port, error) {
-			one, err := a.Network.UpdatePort(ctx, p.ID, func(s *ports.Spec) error {
+			one, err := a.Network.UpdateReadPort(ctx, p, func(s *ports.Spec) error {
 				s.GroupsOf, s.Choice = a.projectOf(ctx), a.choice(ctx)
 				// A caller who may write the allocation may also change its consumer.
 				s.KeepDevice = a.access().Allow(ctx, "update_port:binding:profile",

@@ -31,7 +31,7 @@ func (s *Service) SetPortHosts(ctx context.Context, driver string, hosts map[net
 	slices.Sort(ids)
 	var changed []network.ID // mostly none, and then no caller should wait for the writer
 	err := s.db.View(ctx, func(r network.Reader) error {
-		all, err := network.Ports(r, network.Where(network.ByID, ids...))
+		all, err := network.PluggedPorts(r, ids...)
 		changed = nil
 		for i := range all {
 			if up, known := reported(&all[i]); known && all[i].Up() != up {
@@ -52,7 +52,7 @@ func (s *Service) setUp(ctx context.Context, ids []network.ID, reported func(*ne
 	var changed []network.Port
 	err := s.db.Update(ctx, func(tx *network.Tx) error {
 		changed = nil
-		all, err := network.Ports(tx, network.Where(network.ByID, ids...))
+		all, err := network.PluggedPorts(tx, ids...)
 		if err != nil {
 			return err
 		}

@@ -21,13 +21,28 @@ import (
 // QosPlacementAllocationUpdateConflict when there is not enough capacity,
 // PlacementAllocationRemoved, PlacementAllocationRpNotExists,
 // PlacementAllocationGenerationConflict, ResourceRequestChanged.
-func (s *Service) UpdatePort(ctx context.Context, id network.ID, fn func(*Spec) error) (p network.Port, err error) {
+func (s *Service) UpdatePort(ctx context.Context, id network.ID, fn func(*Spec) error) (network.Port, error) {
+	return s.update(ctx, id, nil, fn)
+}
+
+// UpdateReadPort is UpdatePort for a port that the caller has just read.
+func (s *Service) UpdateReadPort(
+	ctx context.Context, read *network.Port, fn func(*Spec) error,
+) (network.Port, error) {
+	return s.update(ctx, read.ID, read, fn)
+}
+
+// update is UpdatePort. Read is nil or the port as it was read before.
+func (s *Service) update(
+	ctx context.Context, id network.ID, read *network.Port, fn func(*Spec) error,
+) (p network.Port, err error) {
 	before := ""
 	err = s.changes.Retry(ctx, func() (err error) {
-		p, err = s.updateWithAllocation(ctx, id, func(spec *Spec) error {
+		p, err = s.updateWithAllocation(ctx, id, read, func(spec *Spec) error {
 			before = spec.Status // that of the run that was committed
 			return fn(spec)
 		})
+		read = nil // it may be why the run failed
 		return err
 	})
 	if errors.Is(err, allocations.ErrGeneration) {
@@ -42,16 +57,24 @@ func (s *Service) UpdatePort(ctx context.Context, id network.ID, fn func(*Spec) 
 }
 
 // updateWithAllocation changes a port and its server's allocation. It fails with ErrGeneration when
-// another request changes that allocation concurrently.
-func (s *Service) updateWithAllocation(ctx context.Context, id network.ID, fn func(*Spec) error) (network.Port, error) {
+// another request changes that allocation concurrently, or has changed the port since it was read.
+func (s *Service) updateWithAllocation(
+	ctx context.Context, id network.ID, read *network.Port, fn func(*Spec) error,
+) (network.Port, error) {
 	u := portUpdate{id: id, fn: fn}
 	var err error
 	u.short, err = s.changes.Shortfall(ctx, func(r network.Reader) (reallocation.BoundPort, error) {
-		d, err := readDraft(r, id, fn)
+		var d draft
+		var err error
+		if read != nil { // what is missing is validated again in the transaction
+			d, err = makeDraft(r, *read, fn)
+		} else {
+			d, err = readDraft(r, id, fn)
+		}
 		if err != nil {
 			return reallocation.BoundPort{}, err
 		}
-		return d.boundPort(), nil
+		return d.boundPort(r)
 	})
 	if err != nil {
 		return network.Port{}, err
@@ -93,10 +116,13 @@ func (u *portUpdate) Commit(tx *network.Tx, changes []reallocation.Change) error
 	if err := u.read(tx); err != nil {
 		return err
 	}
-	if err := reallocation.Revalidate(tx, u.short, u.draft.boundPort()); err != nil {
+	bound, err := u.draft.boundPort(tx)
+	if err != nil {
 		return err
 	}
-	var err error
+	if err := reallocation.Revalidate(tx, u.short, bound); err != nil {
+		return err
+	}
 	u.port, err = updatePort(tx, u.draft, changes[0])
 	return err
 }
@@ -109,14 +135,17 @@ type draft struct {
 
 // boundPort returns the port as it is to be bound; its server is "" when it is not bound by the
 // change, or has none.
-func (d draft) boundPort() reallocation.BoundPort {
-	a := reallocation.BoundPort{Port: d.port}
+func (d draft) boundPort(r network.Reader) (a reallocation.BoundPort, err error) {
+	a.Port = d.port
 	if !binds(&d.port, d.spec) {
-		return a
+		return a, nil
 	}
 	a.Server = d.spec.DeviceID
 	a.Port.Binding.Profile, a.Port.Binding.VNIC, a.Port.Policy = d.spec.Profile, d.spec.VNIC, d.spec.Policy
-	return a
+	if a.Port.EffectivePolicy() != d.port.EffectivePolicy() {
+		a.Port.Rules, err = network.Rows[network.RuleRow](r, network.Where(network.ByPolicy, a.Port.EffectivePolicy()))
+	}
+	return a, err
 }
 
 // portChange returns how the allocation of a port changes: by another policy, or by what it lacks.
@@ -150,12 +179,17 @@ func readDraft(r network.Reader, id network.ID, fn func(*Spec) error) (draft, er
 	if err != nil {
 		return draft{}, err
 	}
-	spec := specOf(&all[0])
+	return makeDraft(r, all[0], fn)
+}
+
+// makeDraft makes the draft of a change of a port.
+func makeDraft(r network.Reader, p network.Port, fn func(*Spec) error) (draft, error) {
+	spec := specOf(&p)
 	if err := fn(&spec); err != nil {
 		return draft{}, err
 	}
-	return draft{all[0], spec}, cmp.Or(spec.checkSubnets(r), spec.Choice.Check(r, all[0].Policy, spec.Policy),
-		checkDevice(&all[0], spec))
+	return draft{p, spec}, cmp.Or(spec.checkSubnets(r), spec.Choice.Check(r, p.Policy, spec.Policy),
+		checkDevice(&p, spec))
 }
 
 func updatePort(tx *network.Tx, d draft, a reallocation.Change) (network.Port, error) {

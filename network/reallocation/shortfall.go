@@ -41,7 +41,7 @@ func Guaranteed(rules network.Rules, p *network.Port) (allocations.Amounts, erro
 
 // A BoundPort is a port as a change binds it to a server; without a Server it does not.
 type BoundPort struct {
-	Port   network.Port // with the policy, the VNIC type and the profile that it gets
+	Port   network.Port // with the policy, its rules, the VNIC type and the profile that it gets
 	Server string
 }
 
@@ -98,23 +98,21 @@ func wanted(rules network.Rules, r network.Reader, a BoundPort) (f Shortfall, er
 		return f, err
 	}
 	p := a.Port
-	if p.Rules, err = network.Rows[network.RuleRow](r,
-		network.Where(network.ByPolicy, p.EffectivePolicy())); err != nil {
-		return f, err
-	}
 	own, err := Guaranteed(rules, &p)
 	if err != nil || len(own) == 0 {
 		return f, err
 	}
-	others, err := network.Ports(r, network.Where(network.ByDevice, a.Server))
+	rows, err := network.Rows[network.PortRow](r, network.Where(network.ByDevice, a.Server))
+	if err != nil {
+		return f, err
+	}
+	others, err := network.GuaranteedPorts(r,
+		slices.DeleteFunc(rows, func(row network.PortRow) bool { return row.ID == p.ID }))
 	if err != nil {
 		return f, err
 	}
 	f.server, f.want = a.Server, own
 	for _, o := range others {
-		if o.ID == p.ID {
-			continue
-		}
 		amounts, err := Guaranteed(rules, &o)
 		if errors.As(err, new(*network.RequestChanged)) {
 			continue // its request is unknown

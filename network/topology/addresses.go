@@ -45,7 +45,7 @@ func selectSubnets(tx *network.Tx, r ipam.Request) (subnets []ipam.Subnet, defer
 	if err != nil || len(rows) == 0 {
 		return nil, false, err
 	}
-	if r.Host != "" {
+	if r.Host != "" && slices.ContainsFunc(rows, func(s network.SubnetRow) bool { return s.Segment != "" }) {
 		if r.Connected, err = connectedSegments(tx, r.Host, network.ID(r.Network)); err != nil {
 			return nil, false, err
 		}
