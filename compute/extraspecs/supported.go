@@ -13,9 +13,9 @@ import (
 //
 // Nova's scheduler answers most of these with "no valid host" where no host can meet them, but only
 // after the server was accepted, and ignores those that a driver does not know.
-func Supported(f Flavor, i Image) error {
+func Supported(f Flavor, i Image, by Abilities) error {
 	for _, name := range slices.Sorted(maps.Keys(f.Specs)) {
-		if why := unsupported(name, f.Specs[name]); why != "" {
+		if why := by.unsupported(name, f.Specs[name]); why != "" {
 			return conflict("Flavor %s has the extra spec %s=%s, which nothing here honours: %s.", f.Name, name,
 				f.Specs[name], why)
 		}
@@ -28,7 +28,7 @@ func Supported(f Flavor, i Image) error {
 		if namespace != "hw" && namespace != "os" {
 			continue
 		}
-		if why := unsupported(namespace+":"+name, i.Properties[property]); why != "" {
+		if why := by.unsupported(namespace+":"+name, i.Properties[property]); why != "" {
 			return conflict("Image %s has the property %s=%s, which nothing here honours: %s.", i.Name, property,
 				i.Properties[property], why)
 		}
@@ -56,8 +56,13 @@ var nothing = map[string][]string{
 	"hw:watchdog_action": {"none", "disabled"}, "hw:serial_port_count": {"0"},
 }
 
+// Abilities are what the hosts of a cloud can do.
+type Abilities struct {
+	NUMA bool // some host reports its NUMA nodes as providers of their own
+}
+
 // unsupported says why an extra spec is not supported, "" when it is or requires nothing.
-func unsupported(name, value string) string {
+func (a Abilities) unsupported(name, value string) string {
 	v, known := find(name)
 	if _, _, _, group := Split(name); !known || group {
 		return ""
@@ -78,8 +83,13 @@ func unsupported(name, value string) string {
 		return "hosts are distinguished by traits only"
 	case namespace == "quota":
 		return "hosts bound ports by their QoS policies, and nothing else of a server"
-	case strings.HasPrefix(rest, "numa_"), rest == "mem_page_size", rest == "pci_numa_affinity_policy":
-		return "hosts place no servers on NUMA nodes or huge pages"
+	case namespace == "hw" && (strings.HasPrefix(rest, "numa_") || rest == "mem_page_size"):
+		if a.NUMA {
+			return ""
+		}
+		return "no host reports NUMA nodes and their pages"
+	case rest == "pci_numa_affinity_policy":
+		return "hosts choose PCI devices without regard to NUMA nodes"
 	}
 	return "no host can do that"
 }

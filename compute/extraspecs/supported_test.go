@@ -20,7 +20,7 @@ func TestSupported(t *testing.T) {
 		case ok:
 		case v.kind == boolean:
 			value = "true"
-			if why := unsupported(name, "false"); why != "" {
+			if why := (Abilities{}).unsupported(name, "false"); why != "" {
 				t.Errorf("%s=false requests nothing, but is refused: %s", name, why)
 			}
 		case len(v.enum) > 0:
@@ -32,7 +32,8 @@ func TestSupported(t *testing.T) {
 			t.Fatalf("the example of %s: %v", name, err)
 		}
 		_, cur := supported[name]
-		if why := unsupported(name, value); (why == "") != cur && len(supported[name]) == 0 && len(nothing[name]) == 0 {
+		why := (Abilities{}).unsupported(name, value)
+		if (why == "") != cur && len(supported[name]) == 0 && len(nothing[name]) == 0 {
 			t.Errorf("%s=%s is supported: %v, but refused: %q", name, value, cur, why)
 		} else if why != "" {
 			refused++
@@ -71,11 +72,11 @@ func TestSupportedTexts(t *testing.T) {
 		},
 		{
 			specs: map[string]string{"hw:numa_nodes": "2"},
-			want: "Flavor f has the extra spec hw:numa_nodes=2, which nothing here honours: hosts place no servers on NUMA " +
-				"nodes or huge pages.",
+			want: "Flavor f has the extra spec hw:numa_nodes=2, which nothing here honours: no host reports NUMA nodes " +
+				"and their pages.",
 		},
 		{specs: map[string]string{"hw:numa_cpus.0": "0"}, want: "hw:numa_cpus.0=0"},
-		{specs: map[string]string{"hw:mem_page_size": "1GB"}, want: "huge pages"},
+		{specs: map[string]string{"hw:mem_page_size": "1GB"}, want: "no host reports NUMA nodes"},
 		{specs: map[string]string{"hw:cpu_realtime": "yes"}, want: "no host can do that"},
 		{specs: map[string]string{"hw:emulator_threads_policy": "share"}, want: "no host can do that"},
 		{specs: map[string]string{"hw:pci_numa_affinity_policy": "required"}, want: "NUMA"},
@@ -84,15 +85,30 @@ func TestSupportedTexts(t *testing.T) {
 		{specs: map[string]string{"aggregate_instance_extra_specs:ssd": "true"}, want: "traits only"},
 		{
 			properties: map[string]string{"hw_numa_nodes": "2"},
-			want: "Image i has the property hw_numa_nodes=2, which nothing here honours: hosts place no servers on NUMA nodes " +
-				"or huge pages.",
+			want: "Image i has the property hw_numa_nodes=2, which nothing here honours: no host reports NUMA nodes and " +
+				"their pages.",
 		},
-		{properties: map[string]string{"hw_mem_page_size": "large"}, want: "huge pages"},
+		{properties: map[string]string{"hw_mem_page_size": "large"}, want: "no host reports NUMA nodes"},
 		{properties: map[string]string{"img_hide_hypervisor_id": "true"}, want: "img_hide_hypervisor_id=true"},
 	} {
-		err := Supported(Flavor{Name: "f", Specs: c.specs}, Image{Name: "i", Properties: c.properties})
+		err := Supported(Flavor{Name: "f", Specs: c.specs}, Image{Name: "i", Properties: c.properties}, Abilities{})
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v %v: %v, want %q", c.specs, c.properties, err, c.want)
 		}
+	}
+}
+
+// What servers can have once a host reports its NUMA nodes.
+func TestSupportedNUMA(t *testing.T) {
+	f := Flavor{Name: "f", Specs: map[string]string{
+		"hw:numa_nodes": "2", "hw:numa_cpus.0": "0", "hw:numa_mem.0": "512", "hw:mem_page_size": "large",
+	}}
+	i := Image{Name: "i", Properties: map[string]string{"hw_numa_nodes": "2", "hw_mem_page_size": "2MB"}}
+	if err := Supported(f, i, Abilities{NUMA: true}); err != nil {
+		t.Error(err)
+	}
+	f.Specs["hw:pci_numa_affinity_policy"] = "required"
+	if err := Supported(f, i, Abilities{NUMA: true}); err == nil {
+		t.Error("devices on the server's nodes are supported")
 	}
 }

@@ -285,11 +285,11 @@ func (b *builder) devices() error {
 	switch {
 	case pci == "socket" && b.settings.NoSocketAffinity:
 		return &NoValidHost{Details: []string{
-			"the flavor or the image has the PCI NUMA affinity policy socket: no host reports " + socketAffinity +
-				", that it can keep it",
+			"the flavor or the image has the PCI NUMA affinity policy socket: no host reports " +
+				TraitSocketAffinity + ", that it can keep it",
 		}}
 	case pci == "socket":
-		g.required[socketAffinity] = true
+		g.required[TraitSocketAffinity] = true
 	}
 	secure, err := extraspecs.SecureBoot(f, i)
 	if secure {
@@ -313,7 +313,8 @@ func (b *builder) devices() error {
 	return nil
 }
 
-const socketAffinity = "COMPUTE_SOCKET_PCI_NUMA_AFFINITY"
+// TraitSocketAffinity is of hosts that can keep the PCI NUMA affinity policy socket.
+const TraitSocketAffinity = "COMPUTE_SOCKET_PCI_NUMA_AFFINITY"
 
 // encryptionTraits are the traits of hosts by the feature that encrypts memory.
 var encryptionTraits = map[string]string{

@@ -256,18 +256,19 @@ func (r Request) Apart(m Mappings) bool {
 	return !r.unsuffixed || !slices.ContainsFunc(m[""], func(p placement.UUID) bool { return p != nodes[0] })
 }
 
-// Isolated returns Query in a form whose candidates always have another NUMA node for each cell,
-// and whether there is one: a server with one cell needs none. In return ports and devices of the
-// server get providers of their own, so that it may have no candidate where Query has some.
+// Isolated returns Query, or what Alike made of it, in a form whose candidates always have another
+// NUMA node for each cell, and whether there is one: one cell needs none, and other queries have
+// none. In return ports and devices of the server get providers of their own, so that it may have
+// no candidate where Query has some.
 //
 // Of C cells on hosts with N nodes Query has up to N^C candidates a host, of which N!/(N-C)! are
 // apart, and placement lists those first of which all cells are on the first node: with many nodes
 // no candidate of a page is one. This form has only those.
-func (r Request) Isolated() (placement.Query, bool) {
-	if r.cells < 2 {
+func (r Request) Isolated(q placement.Query) (placement.Query, bool) {
+	last := ofCell(suffixNode, r.cells-1)
+	if r.cells < 2 || !slices.ContainsFunc(q.Groups, func(g placement.RequestGroup) bool { return g.Suffix == last }) {
 		return placement.Query{}, false
 	}
-	q := r.Query
 	q.Isolate = true
 	q.Groups = slices.Clone(q.Groups)
 	for n := range r.cells {

@@ -114,7 +114,7 @@ func TestIsolated(t *testing.T) {
 	if len(all) != 256 || len(apart) != 24 {
 		t.Errorf("%d candidates, of which %d are apart", len(all), len(apart))
 	}
-	isolated, ok := r.Isolated()
+	isolated, ok := r.Isolated(r.Query)
 	if !ok {
 		t.Fatal("there is no isolated form")
 	}
@@ -127,7 +127,8 @@ func TestIsolated(t *testing.T) {
 	if len(some) != 24 {
 		t.Errorf("the isolated form has %d candidates", len(some))
 	}
-	if _, ok := cellRequest(t, 1).Isolated(); ok {
+	one := cellRequest(t, 1)
+	if _, ok := one.Isolated(one.Query); ok {
 		t.Error("one cell has an isolated form")
 	}
 }
@@ -135,7 +136,7 @@ func TestIsolated(t *testing.T) {
 // With many cells no candidate of the first page is apart, which is what the isolated form is for.
 func TestFirstPageOfManyCells(t *testing.T) {
 	w, r := cellHost(8), cellRequest(t, 8)
-	isolated, _ := r.Isolated()
+	isolated, _ := r.Isolated(r.Query)
 	for _, c := range []struct {
 		query placement.Query
 		apart int

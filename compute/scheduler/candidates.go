@@ -163,7 +163,11 @@ func (s *Scheduler) choose(
 			c.leaves = h.Provider
 		}
 	}
-	if c.request, err = request.New(spec, s.rules.Settings.Requests, p.aggregates); err != nil {
+	settings, err := s.hosts.Requests(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if c.request, err = request.New(spec, settings, p.aggregates); err != nil {
 		return nil, Refusal(err)
 	}
 	if keeping && !c.keep(jobs[0].Target(), p.server) {
@@ -213,11 +217,11 @@ func (s *Scheduler) candidates(
 ) (o *selection.Offer, own map[string]string, err error) {
 	query := func(q placement.Query) (*selection.Offer, error) {
 		if single {
-			answer, err := s.placement.Candidates(ctx, q)
+			answer, err := s.apart(ctx, r, q)
 			return selection.NewOffer(answer), err
 		}
 		q, own = r.Alike(q)
-		return s.queries.query(ctx, q, func() (selection.Answer, error) { return s.placement.Candidates(ctx, q) })
+		return s.queries.query(ctx, q, func() (selection.Answer, error) { return s.apart(ctx, r, q) })
 	}
 	o, err = query(r.Query)
 	if err != nil || !o.Empty() {

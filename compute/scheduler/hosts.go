@@ -35,6 +35,7 @@ type Hosts struct {
 	reports []compute.ServiceRow
 	nodeAt  map[compute.ID]int // in hosts
 	hostAt  map[string][]int   // hypervisors of a host
+	traits  map[string]bool    // that requests depend on and any host has
 }
 
 // NewHosts returns the hosts in a database.
@@ -172,6 +173,9 @@ func (h *Hosts) refresh(ctx context.Context, again bool) error {
 func (h *Hosts) read(r compute.Reader, stale dirtyRows) (err error) {
 	if stale.all || len(stale.nodes) > 0 {
 		err = reread(r, &h.nodes, stale.all, stale.nodes, func(n compute.NodeRow) compute.ID { return n.ID })
+	}
+	if err == nil && (stale.all || len(stale.nodes) > 0) {
+		h.traits = reportedTraits(h.nodes)
 	}
 	if err == nil && (stale.all || len(stale.services) > 0) {
 		err = reread(r, &h.services, stale.all, stale.services, func(row compute.ServiceRow) compute.ID { return row.ID })

@@ -33,8 +33,6 @@ type state struct {
 	Servers    []string
 	Busy       int
 	candidates []Candidate
-	stocks     map[string]Stock // of its provider
-	reserved   map[string]int64 // of its provider, while it is weighed
 	weight     float64
 }
 
@@ -48,7 +46,7 @@ func New(w Wanted, hosts []Host, o *Offer, s Settings) *Chooser {
 			h := &hosts[i]
 			states = append(states, state{
 				Host: h, Servers: slices.Clip(h.Servers), Busy: h.Busy, // Taken appends to the list
-				candidates: candidates, stocks: o.answer.Providers[h.Provider].Stocks,
+				candidates: candidates,
 			})
 		}
 	}

@@ -12,6 +12,9 @@ import (
 type Offer struct {
 	answer Answer
 	trees  [][]placement.UUID // of each candidate: the providers one of which is its host
+	// nodes are the providers below a root that have a class which hosts are weighed by, as NUMA nodes
+	// and their memory have; nil when no host has any.
+	nodes map[placement.UUID][]placement.UUID
 
 	mu       sync.Mutex                          // guards what follows
 	reserved map[placement.UUID]map[string]int64 // since the answer, on the providers of claims
@@ -31,7 +34,34 @@ func NewOffer(a Answer) *Offer {
 			}
 		}
 	}
+	for id, p := range a.Providers {
+		if p.Root == "" || p.Root == id {
+			continue
+		}
+		if _, cpus := p.Stocks["VCPU"]; !cpus {
+			if _, memory := p.Stocks["MEMORY_MB"]; !memory {
+				continue
+			}
+		}
+		if o.nodes == nil {
+			o.nodes = map[placement.UUID][]placement.UUID{}
+		}
+		o.nodes[p.Root] = append(o.nodes[p.Root], id)
+	}
 	return o
+}
+
+// free is how much is left of a class of a host: of its root, or where that has none, of the
+// providers below it. It may be negative. The caller holds the lock.
+func (o *Offer) free(host placement.UUID, class string) (n int64) {
+	if s, ok := o.answer.Providers[host].Stocks[class]; ok || o.nodes == nil {
+		return s.Capacity - s.Used - o.reserved[host][class]
+	}
+	for _, id := range o.nodes[host] {
+		s := o.answer.Providers[id].Stocks[class]
+		n += s.Capacity - s.Used - o.reserved[id][class]
+	}
+	return n
 }
 
 // Empty reports whether placement has no candidate.

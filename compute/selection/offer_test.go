@@ -1,6 +1,7 @@
 package selection_test
 
 import (
+	"fmt"
 	"sync"
 	"testing"
 
@@ -100,5 +101,33 @@ func TestOwnSuffixes(t *testing.T) {
 	c.Taken()
 	if rest := c.Alternates(); len(rest) != 1 || rest[0].Mappings["its-group"] == nil {
 		t.Errorf("the alternates are %+v", rest)
+	}
+}
+
+// A host whose NUMA nodes have its CPUs and its memory is weighed by what they have together.
+func TestHostsWithNodesAreWeighed(t *testing.T) {
+	a := selection.Answer{Providers: map[placement.UUID]selection.Provider{}}
+	var hosts []selection.Host
+	for name, memory := range map[string][2]int64{"cn1": {3, 3}, "cn2": {4, 4}, "cn3": {5, 2}} {
+		root := placement.UUID(name)
+		hosts = append(hosts, selection.Host{Name: name, Node: name, Provider: root, Enabled: true, Up: true})
+		a.Providers[root] = stocked(name, "DISK_GB", 10)
+		for n, total := range memory {
+			node := fmt.Sprintf("%s_NUMA%d", name, n)
+			p := stocked(node, "MEMORY_MB", total)
+			p.Root = root
+			a.Providers[placement.UUID(node)] = p
+			a.Candidates = append(a.Candidates, selection.Candidate{Amounts: allocations.Amounts{
+				name: {"DISK_GB": 1}, node: {"MEMORY_MB": 2},
+			}})
+		}
+	}
+	o := selection.NewOffer(a)
+	for _, want := range []string{"cn2", "cn3"} { // after the first, cn2 has six left, and cn3 seven
+		c := selection.New(selection.Wanted{Servers: []string{want}}, hosts, o, selection.DefaultSettings())
+		if claim, ok := c.Next(); !ok || claim.Host != want {
+			t.Errorf("Next = %s, %v, want %s", claim.Host, ok, want)
+		}
+		c.Taken()
 	}
 }

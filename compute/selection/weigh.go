@@ -65,10 +65,7 @@ type weigher struct {
 func (c *Chooser) weighers() []weigher {
 	s := c.settings
 	free := func(class string) func(*state) float64 {
-		return func(h *state) float64 {
-			s := h.stocks[class]
-			return float64(s.Capacity - s.Used - h.reserved[class])
-		}
+		return func(h *state) float64 { return float64(c.offer.free(h.Provider, class)) }
 	}
 	members := func(policy string, sign int) func(*state) float64 {
 		if c.wanted.Group == nil || c.wanted.Group.Policy != policy {
@@ -92,7 +89,7 @@ func (c *Chooser) weigh(hosts []*state) {
 	c.offer.mu.Lock()
 	defer c.offer.mu.Unlock()
 	for _, h := range hosts {
-		h.weight, h.reserved = 0, c.offer.reserved[h.Provider]
+		h.weight = 0
 	}
 	raw := make([]float64, len(hosts))
 	for _, w := range c.weighers() {

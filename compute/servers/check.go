@@ -122,7 +122,7 @@ func (s *Service) checkImage(ctx context.Context, d *validatedSpec) (err error) 
 	if err != nil {
 		return err
 	}
-	return s.fits(d.image, extraSpecsOf(d.flavor), d.by.Project)
+	return s.fits(ctx, d.image, extraSpecsOf(d.flavor), d.by.Project)
 }
 
 // checkPorts looks at the ports that exist already.

@@ -63,7 +63,7 @@ func extraSpecsOf(f compute.FlavorRow) extraspecs.Flavor {
 const gib = 1 << 30
 
 // fits refuses an image that a server of a flavor cannot be built from.
-func (s *Service) fits(image compute.Image, flavor extraspecs.Flavor, project string) error {
+func (s *Service) fits(ctx context.Context, image compute.Image, flavor extraspecs.Flavor, project string) error {
 	if image.Status != "active" {
 		return compute.Invalid("ImageNotActive", "Image %s is not active.", image.ID)
 	}
@@ -73,19 +73,22 @@ func (s *Service) fits(image compute.Image, flavor extraspecs.Flavor, project st
 	if err := image.Check(); err != nil {
 		return err
 	}
-	_, err := request.New(request.Spec{Flavor: flavor, Image: image.Image, Project: project},
-		s.rules.Settings.Requests, nil)
+	settings, err := s.hosts.Requests(ctx)
+	if err != nil {
+		return err
+	}
+	_, err = request.New(request.Spec{Flavor: flavor, Image: image.Image, Project: project}, settings, nil)
 	if err != nil && !errors.As(err, new(*request.NoValidHost)) { // the failure is reported where it can name the reason
 		return err
 	}
-	return honoured(flavor, image)
+	return honoured(flavor, image, settings)
 }
 
 // honoured refuses a flavor and an image of which Nova's API says that the NUMA topology is
 // impossible, or that require what nothing here honours.
-func honoured(flavor extraspecs.Flavor, image compute.Image) error {
+func honoured(flavor extraspecs.Flavor, image compute.Image, settings request.Settings) error {
 	if _, err := extraspecs.Topology(flavor, image.Image); err != nil {
 		return err
 	}
-	return extraspecs.Supported(flavor, image.Image)
+	return extraspecs.Supported(flavor, image.Image, extraspecs.Abilities{NUMA: settings.NUMA})
 }

@@ -63,7 +63,11 @@ func (s *Service) ResizeServer(ctx context.Context, by compute.Caller, id comput
 			return err
 		}
 	}
-	if err := honoured(extraSpecsOf(flavor), image); err != nil {
+	settings, err := s.hosts.Requests(ctx)
+	if err != nil {
+		return err
+	}
+	if err := honoured(extraSpecsOf(flavor), image, settings); err != nil {
 		return err
 	}
 	m := s.coldMove(by, id, resizeAction, compute.TypeResize)

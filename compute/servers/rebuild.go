@@ -154,7 +154,7 @@ func (s *Service) imageToRebuild(
 	if err != nil {
 		return image, err
 	}
-	if err := s.fits(image, flavor, row.Project); err != nil {
+	if err := s.fits(ctx, image, flavor, row.Project); err != nil {
 		return image, err
 	}
 	if id == row.Image {

@@ -1,0 +1,81 @@
+package scheduler
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+
+	"github.com/berthcloud/berth/compute"
+	"github.com/berthcloud/berth/compute/request"
+	"github.com/berthcloud/berth/compute/selection"
+	"github.com/berthcloud/berth/placement"
+)
+
+// Requests returns the settings of requests to placement, with what hosts are known to report.
+func (h *Hosts) Requests(ctx context.Context) (request.Settings, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if err := h.refresh(ctx, false); err != nil {
+		return request.Settings{}, err
+	}
+	settings := h.db.Rules.Settings.Requests
+	settings.NUMA = h.traits[request.TraitNUMARoot]
+	settings.NonNUMA = h.traits[request.TraitNonNUMA]
+	settings.NoSocketAffinity = !h.traits[request.TraitSocketAffinity]
+	return settings, nil
+}
+
+// reportedTraits are those of all hosts that requests to placement depend on.
+func reportedTraits(nodes map[compute.ID]compute.NodeRow) map[string]bool {
+	all := map[string]bool{}
+	for _, n := range nodes {
+		for _, t := range nodeTraits(n) {
+			all[t] = true
+		}
+	}
+	return all
+}
+
+// nodeTraits are the traits about NUMA nodes that a host's tree has of its files. Additions that
+// cannot be read have none: who writes them reports the error.
+func nodeTraits(n compute.NodeRow) (all []string) {
+	if len(n.Additions) == 0 {
+		return nil
+	}
+	var added map[string]struct {
+		Traits []string `json:"traits"`
+	}
+	_ = json.Unmarshal(n.Additions, &added)
+	for _, provider := range added {
+		for _, t := range []string{request.TraitNUMARoot, request.TraitNonNUMA, request.TraitSocketAffinity} {
+			if slices.Contains(provider.Traits, t) {
+				all = append(all, t)
+			}
+		}
+	}
+	return all
+}
+
+// apart queries placement, and leaves out candidates of which two NUMA cells would share a node.
+// When a page has no others, it queries for the form of the request that has only those apart.
+func (s *Scheduler) apart(ctx context.Context, r request.Request, q placement.Query) (selection.Answer, error) {
+	answer, err := s.placement.Candidates(ctx, q)
+	if err != nil {
+		return answer, err
+	}
+	found := len(answer.Candidates)
+	shares := func(c selection.Candidate) bool { return !r.Apart(c.Mappings) }
+	answer.Candidates = slices.DeleteFunc(answer.Candidates, shares)
+	isolated, ok := r.Isolated(q)
+	if !ok || found == 0 || len(answer.Candidates) > 0 {
+		return answer, nil
+	}
+	if answer, err = s.placement.Candidates(ctx, isolated); err != nil {
+		return answer, err
+	}
+	for i := range answer.Candidates {
+		answer.Candidates[i].Mappings = r.WithNodes(answer.Candidates[i].Mappings)
+	}
+	answer.Candidates = slices.DeleteFunc(answer.Candidates, shares)
+	return answer, nil
+}

@@ -1,0 +1,167 @@
+package servers_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/berthcloud/berth/allocations"
+	"github.com/berthcloud/berth/compute"
+	"github.com/berthcloud/berth/compute/computetest"
+	"github.com/berthcloud/berth/compute/inventory"
+	"github.com/berthcloud/berth/compute/request"
+	"github.com/berthcloud/berth/compute/servers"
+	"github.com/berthcloud/berth/fault"
+	"github.com/berthcloud/berth/guarantee"
+	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/placement/providertree"
+	"github.com/berthcloud/berth/placement/providertree/providertreetest"
+)
+
+// numaHost lets a host report that its NUMA nodes are providers: each has so many CPUs of both
+// kinds, and so much memory in ordinary pages and in pages of 2 MB.
+func (w *fixture) numaHost(name string, nodes int, cpus, memoryMB int64) {
+	w.Helper()
+	_, node := computetest.Host(name, 0)
+	w.must(w.Report(ctx, compute.Report{Host: name, Version: 66, Node: *node}))
+	id, err := guarantee.ParseUUID(string(node.ID))
+	w.must(err)
+	amount := func(total int64) inventory.Amount { return inventory.Amount{Total: total, Initial: 1} }
+	host := inventory.Host{ID: id, Name: name, DiskGB: amount(1000)}
+	w.hosts[id.String()] = name
+	for n := range nodes {
+		host.Nodes = append(host.Nodes, inventory.Node{
+			ID: n, VCPU: amount(cpus), PCPU: amount(cpus), Pages: []inventory.Pages{
+				{SizeKB: 4, Small: true, Amount: amount(memoryMB)}, {SizeKB: 2048, Amount: amount(memoryMB)},
+			},
+		})
+		for _, provider := range []string{host.NodeName(n), host.PagesName(n, 4), host.PagesName(n, 2048)} {
+			w.hosts[id.Derive(provider).String()] = provider
+		}
+	}
+	must(w.SyncTree(ctx, name, host, true))
+	w.reportsTraits(name, request.TraitNUMARoot)
+}
+
+// reportsTraits says that a host's tree has traits.
+func (w *fixture) reportsTraits(name string, traits ...string) {
+	w.Helper()
+	node := computetest.Read[compute.NodeRow](w, w.store, compute.Where(compute.ByName, name))[0]
+	added, err := json.Marshal(map[string]map[string][]string{string(node.ID): {"traits": traits}})
+	w.must(err)
+	node.Additions = added
+	w.must(w.store.Update(ctx, computetest.Now, func(tx compute.Writer) error { return tx.Replace(&node) }))
+}
+
+// bootWith boots a server of a flavor with extra specs, "name=value name=value".
+func (w *fixture) bootWith(flavor string, vcpus, memoryMB int64, specs string, ports ...compute.ID) compute.ID {
+	w.Helper()
+	row := computetest.Flavor(flavor, vcpus, memoryMB, 1)
+	row.Specs = map[string]string{}
+	for word := range strings.FieldsSeq(specs) {
+		name, v, _ := strings.Cut(word, "=")
+		row.Specs[name] = v
+	}
+	w.add(row)
+	spec := servers.ServerSpec{Name: flavor, Flavor: row.ID, Image: cirros, PortsMayRequest: true}
+	for _, p := range ports {
+		spec.Networks = append(spec.Networks, compute.NetworkSpec{Port: p})
+	}
+	made, err := w.CreateServers(ctx, ann, spec)
+	w.must(err)
+	w.work(w.cloudService, nil)
+	return made[0].ID
+}
+
+// has returns what a server has of placement, a provider's name and its amounts each.
+func (w *fixture) has(id compute.ID) string {
+	w.Helper()
+	c, err := w.places.Allocations(ctx, string(id))
+	w.must(err)
+	return w.named(c.Amounts)
+}
+
+func (w *fixture) named(amounts allocations.Amounts) string {
+	var words []string
+	for provider, classes := range amounts {
+		for class, n := range classes {
+			words = append(words, fmt.Sprintf("%s:%s:%d", w.hosts[provider], class, n))
+		}
+	}
+	slices.Sort(words)
+	return strings.Join(words, " ")
+}
+
+// TestCellsGetNodes boots servers with NUMA cells, and others, on a host that reports its NUMA
+// nodes and on one that does not.
+func TestCellsGetNodes(t *testing.T) {
+	w := newFixture(t, 10000, "flat")
+	w.numaHost("cn1", 2, 8, 8192)
+	f := func(id compute.ID, want string) {
+		t.Helper()
+		if got := w.has(id); got != want {
+			t.Errorf("the server has %s, want %s: %s", got, want, w.why(id))
+		}
+	}
+	f(w.bootWith("plain", 2, 512, ""), "flat:DISK_GB:1 flat:MEMORY_MB:512 flat:VCPU:2")
+	f(w.bootWith("two", 8, 1024, "hw:numa_nodes=2"), "cn1:DISK_GB:1 cn1_NUMA0:VCPU:4 cn1_NUMA0_4:MEMORY_MB:512 "+
+		"cn1_NUMA1:VCPU:4 cn1_NUMA1_4:MEMORY_MB:512")
+	f(w.bootWith("pages", 1, 1024, "hw:mem_page_size=large"),
+		"cn1:DISK_GB:1 cn1_NUMA0:VCPU:1 cn1_NUMA0_2048:MEMORY_MB:1024")
+	f(w.bootWith("pinned", 8, 1024, "hw:cpu_policy=dedicated"),
+		"cn1:DISK_GB:1 cn1_NUMA0:PCPU:8 cn1_NUMA0_4:MEMORY_MB:1024")
+	f(w.bootWith("mixed", 4, 1024, "hw:cpu_policy=mixed hw:cpu_dedicated_mask=0-1 hw:emulator_threads_policy=isolate"),
+		"cn1:DISK_GB:1 cn1_NUMA1:PCPU:3 cn1_NUMA1:VCPU:2 cn1_NUMA1_4:MEMORY_MB:1024")
+	// No node has eight dedicated CPUs left: those of the flat host are counted as VCPU.
+	f(w.bootWith("pinned2", 8, 1024, "hw:cpu_policy=dedicated"), "flat:DISK_GB:1 flat:MEMORY_MB:1024 flat:VCPU:8")
+	for name, c := range map[string]struct {
+		cpus, memory int64
+		specs, want  string
+	}{
+		"three":    {3, 768, "hw:numa_nodes=3", "no host has another NUMA node for each of the 3 cells"},
+		"large":    {9, 512, "hw:numa_nodes=1", "6 VCPU less were requested by group _PROC0"},
+		"gigantic": {1, 1024, "hw:mem_page_size=1GB", "No such trait(s): CUSTOM_MEMORY_PAGE_SIZE_1048576"},
+		"odd":      {1, 1023, "hw:mem_page_size=2MB", "1023 MB, is no multiple of its pages of 2048 kB"},
+		"isolated": {1, 512, "hw:numa_nodes=1 resources_A:CUSTOM_GOLD=1 group_policy=isolate", "group_policy=isolate"},
+		"socket":   {1, 512, "hw:pci_numa_affinity_policy=socket", "no host reports COMPUTE_SOCKET_PCI_NUMA_AFFINITY"},
+	} {
+		id := w.bootWith(name, c.cpus, c.memory, c.specs)
+		if why := w.why(id); w.state(id) != compute.Error || !strings.Contains(why, c.want) || w.has(id) != "" {
+			t.Errorf("%s: the server is %s with %q, want the reason %q: %s", name, w.state(id), w.has(id), c.want, why)
+		}
+	}
+}
+
+// Servers with cells are refused while no host reports nodes, and those of hosts that exclude them
+// are not theirs.
+func TestCellsWithoutNodes(t *testing.T) {
+	w := newFixture(t, 10000, "cn1", "cn2")
+	w.reportsTraits("cn1", request.TraitNonNUMA)
+	w.must(providertreetest.Change(ctx, w.places, placement.UUID(computetest.ID("cn1")), func(p *providertree.Provider) {
+		p.Traits = append(p.Traits, request.TraitNonNUMA)
+	}))
+	cells := computetest.Flavor("cells", 2, 512, 1)
+	cells.Specs = map[string]string{"hw:numa_nodes": "2"}
+	w.add(cells)
+	_, err := w.CreateServers(ctx, ann, servers.ServerSpec{Name: "vm", Flavor: "cells", Image: cirros})
+	w.refusedWith(err, fault.Invalid, "")
+	for _, name := range []string{"a", "b", "c"} {
+		id := w.bootWith(name, 1, 512, "hw:cpu_policy=dedicated")
+		if host := must(w.Server(ctx, id)).Host; host != "cn2" {
+			t.Errorf("server %s is on %q: %s", name, host, w.why(id))
+		}
+	}
+}
+
+// A server with as many cells as its host has nodes is placed, although no candidate of the first
+// page is possible.
+func TestManyCells(t *testing.T) {
+	w := newFixture(t, 10000)
+	w.numaHost("cn1", 8, 16, 8192)
+	id := w.bootWith("eight", 8, 1024, "hw:numa_nodes=8")
+	if got := w.has(id); strings.Count(got, ":VCPU:1") != 8 {
+		t.Errorf("the server has %s: %s", got, w.why(id))
+	}
+}
