@@ -12,8 +12,8 @@ import (
 )
 
 // consumers returns what the service knows of the consumers of a host's tree: of servers the CPUs
-// of their flavors, two while they are resized, and of migrations those of their servers. Others
-// are not in the result.
+// and the cells of their flavors, two while they are resized, and of migrations those of their
+// servers. Others are not in the result.
 func (s *Service) consumers(
 	ctx context.Context, host string, ids []string,
 ) (all map[string]inventory.Consumer, err error) {
@@ -46,7 +46,7 @@ func (s *Service) consumers(
 				Label:   fmt.Sprintf("server %s (%s)", row.ID, row.Name),
 				Unbuilt: row.LaunchedAt.IsZero() || isArriving(row.ID, host, moves),
 			}
-			if c.CPUs, err = cpusOf(r, row, moves); err != nil {
+			if err := addFlavors(r, row, moves, &c); err != nil {
 				return err
 			}
 			all[string(row.ID)] = c
@@ -63,17 +63,18 @@ func (s *Service) consumers(
 	return all, err
 }
 
-// cpusOf returns the CPUs of a server's flavor, and of the flavors of its moves that are not over.
-func cpusOf(r compute.Reader, row compute.ServerRow, moves []compute.MigrationRow) (all []inventory.CPUs, err error) {
+// addFlavors adds what the flavor of a server has of CPUs and NUMA cells to it, and what the
+// flavors of its moves have that are not over.
+func addFlavors(r compute.Reader, row compute.ServerRow, moves []compute.MigrationRow, c *inventory.Consumer) error {
 	var image extraspecs.Image
 	if len(row.ImageMeta) > 0 {
 		if err := json.Unmarshal(row.ImageMeta, &image); err != nil {
-			return nil, fmt.Errorf("reading the image of server %s: %w", row.ID, err)
+			return fmt.Errorf("reading the image of server %s: %w", row.ID, err)
 		}
 	}
 	stored, err := row.StoredFlavor()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	flavors := []extraspecs.Flavor{stored}
 	for _, m := range moves {
@@ -83,28 +84,52 @@ func cpusOf(r compute.Reader, row compute.ServerRow, moves []compute.MigrationRo
 		for _, id := range []compute.ID{m.OldFlavor, m.NewFlavor} {
 			other, err := compute.Rows[compute.FlavorRow](r, compute.Where(compute.ByID, id))
 			if err != nil {
-				return nil, err
+				return err
 			}
 			for _, f := range other {
-				flavors = append(flavors, extraspecs.Flavor{VCPUs: f.VCPUs, Specs: f.Specs})
+				flavors = append(flavors, extraspecs.Flavor{VCPUs: f.VCPUs, MemoryMB: f.MemoryMB, Specs: f.Specs})
 			}
 		}
 	}
 	for _, f := range flavors {
-		policy, err := extraspecs.CPUs(f, image)
+		t, err := extraspecs.Topology(f, image)
 		if err != nil {
 			continue // an operator changed the flavor since: it says nothing of the server
 		}
-		cpus := inventory.CPUs{Total: f.VCPUs, Dedicated: policy.Pinned}
-		if policy.Policy == extraspecs.Dedicated {
-			if policy.Isolate {
+		cpus := inventory.CPUs{Total: f.VCPUs, Dedicated: t.CPU.Pinned}
+		if t.CPU.Policy == extraspecs.Dedicated {
+			if t.CPU.Isolate {
 				cpus.Total++
 			}
 			cpus.Dedicated = cpus.Total
 		}
-		all = append(all, cpus)
+		c.CPUs = append(c.CPUs, cpus)
+		if cells := cellsOf(t); cells != nil {
+			c.Topologies = append(c.Topologies, cells)
+		}
 	}
-	return all, nil
+	return nil
+}
+
+// cellsOf are the cells of a topology, nil when it has none.
+func cellsOf(t extraspecs.NUMA) (cells []inventory.Cell) {
+	size := max(t.PageKB, 0)
+	switch t.PageKB {
+	case extraspecs.LargePages:
+		size = inventory.LargePages
+	case extraspecs.AnyPages:
+		size = inventory.AnyPages
+	}
+	for i, c := range t.Cells {
+		shared, dedicated := int64(len(c.Shared)), int64(len(c.Dedicated))
+		if i == 0 && t.CPU.Isolate {
+			dedicated++ // the emulator's
+		}
+		cells = append(cells, inventory.Cell{
+			CPUs: inventory.CPUs{Total: shared + dedicated, Dedicated: dedicated}, MemoryMB: c.MemoryMB, PageKB: size,
+		})
+	}
+	return cells
 }
 
 // isArriving reports whether a server moves to a host that has not built it yet.

@@ -261,8 +261,12 @@ func (m *mover) remainingCPUs(cur providertree.Provider, class string) error {
 	if class == PCPU {
 		set, kind = "cpu_dedicated_set", "dedicated"
 	}
+	owner := "the host"
+	if cur.ID != m.root {
+		owner = cur.Name
+	}
 	return m.refuse(holders, class, fmt.Sprintf(
-		"%s has no %s CPUs any more: set [compute] %s again, or move them to another host first", cur.Name, kind, set))
+		"%s has no %s CPUs any more: set [compute] %s again, or move them to another host first", owner, kind, set))
 }
 
 // moveUnits moves n units of a consumer to the devices that the host reports for it, and reports

@@ -13,13 +13,15 @@ import (
 type Cell struct {
 	Node *int // of the host that it was given; nil: none yet
 	CPUs      // of the cell
-	// MemoryMB is in MiB, in pages of PageKB: 0 for those of the ordinary size, AnyLargePages for any
-	// larger size.
+	// MemoryMB is in MiB, in pages of PageKB: 0 for those of the ordinary size, LargePages or AnyPages.
 	MemoryMB, PageKB int64
 }
 
-// AnyLargePages is the PageKB of a cell that needs huge pages of any size.
-const AnyLargePages = -1
+// What PageKB says that is no size.
+const (
+	LargePages = -1 // of any size but the ordinary one
+	AnyPages   = -2
+)
 
 // A target is where CPUs and memory of servers can be: a NUMA node, or the root of a host without.
 type target struct {
@@ -326,7 +328,8 @@ func (t *target) part(class string) int64 { return max(min(t.free[class], t.most
 func (t *target) memory(memoryMB, pageKB int64) *pages {
 	for i := range t.pages {
 		p := &t.pages[i]
-		fits := p.sizeKB == 0 || p.sizeKB == pageKB || p.small && pageKB == 0 || !p.small && pageKB == AnyLargePages
+		fits := p.sizeKB == 0 || p.sizeKB == pageKB || p.small && pageKB == 0 || !p.small && pageKB == LargePages ||
+			pageKB == AnyPages
 		if fits && min(p.free, p.most) >= memoryMB && (p.small || p.sizeKB < 2048 || memoryMB%(p.sizeKB/1024) == 0) {
 			return p
 		}
