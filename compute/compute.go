@@ -140,6 +140,9 @@ type NodeRow struct {
 	// Devices are the PCI devices that its servers can have as ports, a JSON list of Device; nil
 	// when the host does not report any: then it has no servers with such ports.
 	Devices json.RawMessage `json:"devices,omitempty"`
+	// Topology is the NUMA topology of the host, a numa.Topology in JSON; nil when it does not report
+	// one: then it has no servers with a topology.
+	Topology json.RawMessage `json:"topology,omitempty"`
 	// Additions are what files of the host have added to its tree in placement: inventory.Additions in
 	// JSON, nil for nothing.
 	Additions json.RawMessage `json:"-"`

@@ -71,6 +71,7 @@ func fullFixture() *fixture {
 			ID: ID("node"), Number: 9, Host: "cn1", Name: "cn1.example.org", Type: "fake", Version: 1000, Address: "192.0.2.7",
 			VCPUs: 8, MemoryMB: 8192, DiskGB: 100, CPU: []byte(`{"arch":"x86_64"}`),
 			Devices:   []byte(`[{"slot":"0000:81:00.1","vendor":"8086:154c"}]`),
+			Topology:  []byte(`{"nodes":[{"id":0,"cpus":[0,1]}]}`),
 			Additions: []byte(`{"7":{"traits":["CUSTOM_GOLD"]}}`), Assignable: []byte(`{"devices":[]}`), Failed: 2,
 			CreatedAt: Now, UpdatedAt: later,
 		},

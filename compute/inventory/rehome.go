@@ -13,7 +13,8 @@ import (
 type Cell struct {
 	Node *int // of the host that it was given; nil: none yet
 	CPUs      // of the cell
-	// MemoryMB is in MiB, in pages of PageKB: 0 for those of the ordinary size, LargePages or AnyPages.
+	// MemoryMB is in MiB, in pages of PageKB: 0 for those of the ordinary size, LargePages or
+	// AnyPages.
 	MemoryMB, PageKB int64
 }
 

@@ -248,12 +248,18 @@ func (r *hostReports) report() (compute.Report, error) {
 	if len(has.Devices) == 0 {
 		devices = nil
 	}
+	var topology []byte
+	if has.Topology != nil {
+		if topology, err = json.Marshal(has.Topology); err != nil {
+			return compute.Report{}, err
+		}
+	}
 	return compute.Report{
 		Host: r.set.Default.Host, Version: ServiceVersion, Inventory: &has.Host, Starting: !r.started, Node: compute.NodeRow{
 			ID: compute.ID(has.Host.ID.String()), Name: has.Host.Name, Type: has.Type, Version: has.Version,
 			Address: has.Address,
 			VCPUs:   has.Host.VCPU.Total + has.Host.PCPU.Total, MemoryMB: has.Host.MemoryMB.Total, DiskGB: has.Host.DiskGB.Total,
-			CPU: has.CPUInfo, Devices: devices,
+			CPU: has.CPUInfo, Devices: devices, Topology: topology,
 		},
 	}, nil
 }

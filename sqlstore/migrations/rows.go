@@ -18,7 +18,7 @@ var rowsFiles embed.FS
 const NetworkVersion = 5
 
 // ComputeVersion is the same of the compute service's tables, and berth_compute.
-const ComputeVersion = 16
+const ComputeVersion = 17
 
 // RowsFirst are the first versions of services' tables. Earlier ones were never released.
 var RowsFirst = map[string]int{"network": 2, "compute": 5}

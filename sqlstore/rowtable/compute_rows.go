@@ -141,6 +141,7 @@ func nodeTable() *table[compute.NodeRow] {
 		document("devices", func(r *T) *[]byte { return (*[]byte)(&r.Devices) }),
 		document("additions", func(r *T) *[]byte { return (*[]byte)(&r.Additions) }),
 		document("assignable", func(r *T) *[]byte { return (*[]byte)(&r.Assignable) }),
+		document("topology", func(r *T) *[]byte { return (*[]byte)(&r.Topology) }),
 	)
 }
 

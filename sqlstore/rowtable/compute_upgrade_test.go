@@ -99,7 +99,7 @@ func TestOperationsAreUpgraded(t *testing.T) {
 	})
 }
 
-// dropColumns are the statements that undo versions 9 to 16.
+// dropColumns are the statements that undo versions 9 to 17.
 func dropColumns(s *rowtable.ComputeStore) (all []string) {
 	for index, table := range map[string]string{
 		"servers_owner_idx": "servers", "servers_busy_host_idx": "servers", "servers_amounts_idx": "servers",
@@ -112,6 +112,7 @@ func dropColumns(s *rowtable.ComputeStore) (all []string) {
 	}
 	return append(append(all, dropAssignments...),
 		`ALTER TABLE services DROP COLUMN start_error`, `ALTER TABLE nodes DROP COLUMN additions`,
+		`ALTER TABLE nodes DROP COLUMN topology`,
 		`ALTER TABLE servers DROP COLUMN lower_hostname`, `ALTER TABLE servers DROP COLUMN busy_host`,
 		`ALTER TABLE operations DROP COLUMN ready`,
 		`ALTER TABLE servers DROP COLUMN vcpus`, `ALTER TABLE servers DROP COLUMN memory_mb`,
@@ -305,6 +306,7 @@ func TestQueuesAreMoved(t *testing.T) {
 				dropIndex(s, "servers_lower_hostname_idx", "servers"), `ALTER TABLE servers DROP COLUMN lower_hostname`,
 				`ALTER TABLE operations DROP COLUMN queue`, `ALTER TABLE operations DROP COLUMN aborted`,
 				`ALTER TABLE services DROP COLUMN start_error`, `ALTER TABLE nodes DROP COLUMN additions`,
+				`ALTER TABLE nodes DROP COLUMN topology`,
 				`UPDATE berth_compute SET version = 11`,
 			}, dropAssignments...) {
 				_, err := conn.ExecContext(t.Context(), statement)
@@ -354,6 +356,7 @@ func TestHostnamesAreLowered(t *testing.T) {
 			for _, statement := range append([]string{
 				dropIndex(s, "servers_lower_hostname_idx", "servers"), `ALTER TABLE servers DROP COLUMN lower_hostname`,
 				`ALTER TABLE services DROP COLUMN start_error`, `ALTER TABLE nodes DROP COLUMN additions`,
+				`ALTER TABLE nodes DROP COLUMN topology`,
 				`UPDATE berth_compute SET version = 12`,
 			}, dropAssignments...) {
 				_, err := conn.ExecContext(t.Context(), statement)

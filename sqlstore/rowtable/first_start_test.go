@@ -38,7 +38,7 @@ func TestStartsTakeFewRoundTrips(t *testing.T) {
 						t.Fatal(err)
 					}
 					n := proxy.RoundTrips() - before
-					most := map[string]int{"MariaDB": 20, "PostgreSQL": 25, "Galera": 110}[path.Base(t.Name())]
+					most := map[string]int{"MariaDB": 20, "PostgreSQL": 25, "Galera": 120}[path.Base(t.Name())]
 					t.Logf("%s: %d round trips", name, n)
 					if n > most {
 						t.Errorf("%s takes %d round trips, want %d at most", name, n, most)

@@ -3,10 +3,12 @@ package fleetapi
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"strings"
 
 	"github.com/berthcloud/berth/compute"
+	"github.com/berthcloud/berth/compute/inventory"
 	"github.com/berthcloud/berth/guarantee"
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/computeapi/wire"
@@ -19,17 +21,41 @@ const (
 	anyCountPart = `{"type": "integer", "minimum": 0, "maximum": 2147483647}`
 	nodePart     = `"id": ` + wire.UUIDPart + `, "name": ` + wire.TextPart + `, "type": ` + wire.TextPart + `, "version": ` + anyCountPart + `,
 		"address": {"type": "string", "maxLength": 255}, "vcpus": ` + anyCountPart + `, "memory_mb": ` + anyCountPart + `,
-		"disk_gb": ` + anyCountPart + `, "cpu_info": {"type": "object"}, "devices": ` + pciDevicesPart
+		"disk_gb": ` + anyCountPart + `, "cpu_info": {"type": "object"}, "devices": ` + pciDevicesPart + `, "topology": ` + topologyPart
 	pciDevicesPart = `{"type": "array", "maxItems": 4096, "items": {"type": "object", "properties": {"slot": ` + shortPart + `, "vendor": ` + shortPart + `,
 		"physical_network": ` + shortPart + `, "parent": ` + shortPart + `, "whole": {"type": "boolean"}},
 		"required": ["slot"], "additionalProperties": false}}`
-	shortPart  = `{"type": "string", "maxLength": 255}`
-	ratioPart  = `{"type": "number", "minimum": 0}`
-	symbolPart = `{"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[A-Z0-9_]+$"}`
-	traitsPart = `{"type": ["array", "null"], "maxItems": 4096, "items": ` + symbolPart + `}`
-	unitPart   = `{"type": "integer", "minimum": 1, "maximum": 2147483647}`
-	amountPart = `{"type": "object", "properties": {"total": ` + anyCountPart + `, "reserved": ` + anyCountPart + `, "allocation_ratio": ` + ratioPart + `,
-		"initial_allocation_ratio": ` + ratioPart + `}, "required": ["total", "initial_allocation_ratio"], "additionalProperties": false}`
+	topologyPart = `{"type": "object", "properties": {
+		"nodes": {"type": "array", "maxItems": 1024, "items": ` + nodeTopologyPart + `},
+		"reported": {"type": "boolean"}, "excluded": {"type": "boolean"}}, "required": ["nodes"],
+		"additionalProperties": false}`
+	nodeTopologyPart = `{"type": "object", "properties": {"id": ` + anyCountPart + `, "cpus": ` + numbersPart + `,
+		"cores": {"type": "array", "maxItems": 65536, "items": ` + numbersPart + `},
+		"socket": {"type": "integer", "minimum": -1, "maximum": 2147483647},
+		"memory_mb": ` + anyCountPart + `, "distances": ` + numbersPart + `,
+		"shared": ` + numbersPart + `, "dedicated": ` + numbersPart + `,
+		"pages": {"type": "array", "maxItems": 64, "items": ` + hostPagesPart + `}}, "required": ["id"],
+		"additionalProperties": false}`
+	hostPagesPart = `{"type": "object", "properties": {"size_kb": ` + sizePart + `, "total": ` + largeCountPart + `,
+		"reserved": ` + largeCountPart + `}, "required": ["size_kb", "total"], "additionalProperties": false}`
+	numbersPart    = `{"type": ["array", "null"], "maxItems": 65536, "items": ` + anyCountPart + `}`
+	sizePart       = `{"type": "integer", "minimum": 1, "maximum": 1099511627776}`
+	largeCountPart = `{"type": "integer", "minimum": 0, "maximum": 1099511627776}`
+	numaNodesPart  = `{"type": "array", "maxItems": 1024, "items": {"type": "object",
+		"properties": {"id": ` + anyCountPart + `, "vcpu": ` + amountPart + `, "pcpu": ` + amountPart + `,
+		"pages": {"type": "array", "maxItems": 64, "items": ` + pagesPart + `}},
+		"required": ["id", "vcpu", "pcpu"], "additionalProperties": false}}`
+	pagesPart = `{"type": "object", "properties": {"size_kb": ` + sizePart + `, "small": {"type": "boolean"},
+		` + amountParts + `}, "required": ["size_kb", "total", "initial_allocation_ratio"], "additionalProperties": false}`
+	shortPart   = `{"type": "string", "maxLength": 255}`
+	ratioPart   = `{"type": "number", "minimum": 0}`
+	symbolPart  = `{"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[A-Z0-9_]+$"}`
+	traitsPart  = `{"type": ["array", "null"], "maxItems": 4096, "items": ` + symbolPart + `}`
+	unitPart    = `{"type": "integer", "minimum": 1, "maximum": 2147483647}`
+	amountParts = `"total": ` + anyCountPart + `, "reserved": ` + anyCountPart + `, "allocation_ratio": ` + ratioPart + `,
+		"initial_allocation_ratio": ` + ratioPart
+	amountPart = `{"type": "object", "properties": {` + amountParts +
+		`}, "required": ["total", "initial_allocation_ratio"], "additionalProperties": false}`
 	extraPart = `{"type": "object", "properties": {"total": ` + unitPart + `, "reserved": ` + anyCountPart + `, "min_unit": ` + unitPart + `,
 		"max_unit": ` + unitPart + `, "step_size": ` + unitPart + `, "allocation_ratio": ` + ratioPart + `}, "required": ["total"], "additionalProperties": false}`
 	hostDevicePart = `{"type": "object", "properties": {"name": ` + wire.TextPart + `, "resource_class": ` + symbolPart + `, "total": ` + anyCountPart + `,
@@ -39,6 +65,7 @@ const (
 		"required": ["file"], "additionalProperties": false}`
 	inventoryPart = `"vcpu": ` + amountPart + `, "pcpu": ` + amountPart + `, "memory_mb": ` + amountPart + `, "disk_gb": ` + amountPart + `,
 		"traits": ` + traitsPart + `, "knows_cpu": {"type": "boolean"}, "devices": {"type": "array", "maxItems": 4096, "items": ` + hostDevicePart + `},
+		"numa_nodes": ` + numaNodesPart + `,
 		"additional": {"type": "array", "maxItems": 4096, "items": ` + additionalPart + `},
 		"units": {"type": ["object", "null"], "patternProperties": {"^[0-9a-f-]{36}$": {"type": "array", "maxItems": 4096,
 		"items": ` + unitsPart + `}}, "additionalProperties": false}`
@@ -126,7 +153,29 @@ func reportIn(v pyjson.Value) (r compute.Report, err error) {
 			return r, wire.BadRequest("inventory: want either a uuid or a name for what %s adds", a.File)
 		}
 	}
+	if twice := duplicateNode(r.Inventory.Nodes); twice != "" {
+		return r, wire.BadRequest("inventory: %s is there twice", twice)
+	}
 	return r, nil
+}
+
+// duplicateNode names a NUMA node, or pages of one, that are several times in a report; "" for
+// none.
+func duplicateNode(nodes []inventory.Node) string {
+	seen := map[[2]int64]bool{}
+	for _, n := range nodes {
+		if seen[[2]int64{int64(n.ID), 0}] {
+			return fmt.Sprintf("the NUMA node %d", n.ID)
+		}
+		seen[[2]int64{int64(n.ID), 0}] = true
+		for _, p := range n.Pages {
+			if seen[[2]int64{int64(n.ID), p.SizeKB}] {
+				return fmt.Sprintf("the memory of the NUMA node %d in pages of %d kB", n.ID, p.SizeKB)
+			}
+			seen[[2]int64{int64(n.ID), p.SizeKB}] = true
+		}
+	}
+	return ""
 }
 
 // textIn is a value as JSON text.
