@@ -54,11 +54,13 @@ type Hints struct {
 // any reports whether there are any, with which Nova requests all candidates that there are.
 func (h *Hints) any() bool { return len(h.Same)+len(h.Different) > 0 || h.Group != nil }
 
-// Settings returns settings for the release that the cloud's Nova is. [Request] does it when it is
-// called without a release; with many servers it is done once.
+// Settings returns settings for the release that the cloud's Nova is, and for the NUMA nodes that
+// its hosts have as providers. [Request] does it when it is called without a release; with many
+// servers it is done once.
 func Settings(c *cloud.Cloud, settings request.Settings) request.Settings {
 	settings.Release, _ = index.Release(c)
 	settings.Owner, _ = index.Owned(c)
+	settings.NUMA, settings.NonNUMA = index.NUMA(c)
 	return settings
 }
 

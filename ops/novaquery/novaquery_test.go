@@ -339,6 +339,42 @@ func TestSettings(t *testing.T) {
 	}
 }
 
+// Where a host has its NUMA nodes as providers, a server with cells is requested of nodes, and
+// others of hosts without any.
+func TestNodes(t *testing.T) {
+	c := records()
+	root := &c.Placement.Providers[0]
+	root.Traits = []string{request.TraitNUMARoot} // of a root it says nothing
+	cells := novaquery.Server{Flavor: small}
+	cells.Flavor.Specs = map[string]string{"hw:numa_nodes": "2"}
+	suffixes := func(s novaquery.Server) (all []string) {
+		t.Helper()
+		r, err := novaquery.Request(s, c, request.DefaultSettings())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, g := range r.Query.Groups {
+			all = append(all, g.Suffix)
+			if slices.Contains(g.Forbidden, request.TraitNUMARoot) {
+				all = append(all, "off nodes")
+			}
+		}
+		return all
+	}
+	f := func(what string, s novaquery.Server, want ...string) {
+		t.Helper()
+		if diff := cmp.Diff(want, suffixes(s)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", what, diff)
+		}
+	}
+	f("cells, and no nodes", cells, "")
+	c.Placement.Providers = append(c.Placement.Providers, cloud.Provider{
+		UUID: "n0", Name: "cn1_NUMA0", Parent: "u1", Root: "u1", Traits: []string{request.TraitNUMARoot},
+	})
+	f("cells", cells, "", "_PROC0", "_MEM0", "_NUMA0", "_PROC1", "_MEM1", "_NUMA1")
+	f("no cells", novaquery.Server{Flavor: small}, "", "off nodes")
+}
+
 // A server with a TPM wants a host that keeps its secret, as its user's without a word in the
 // flavor. Where no host says how it keeps secrets Nova is too old to request it.
 func TestSecretsOfTPMs(t *testing.T) {

@@ -98,6 +98,7 @@ func (r Report) Count(s Status) (n int) {
 // Check makes the checks of the releases that the upgrade goes through. It ends with the error of
 // ctx.
 func Check(ctx context.Context, in Input) (Report, error) {
+	in.Requests.NUMA, in.Requests.NonNUMA = index.NUMA(in.Cloud)
 	x := &run{Input: in, ctx: ctx, index: index.New(in.Cloud), environment: in.Cloud.Environment}
 	if x.environment == nil {
 		x.environment = &cloud.Environment{}

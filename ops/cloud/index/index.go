@@ -44,6 +44,8 @@ type Index struct {
 	Reported map[string]*ReportedProvider // what agents report, by the UUID of the provider
 	opaque   map[opaque]bool
 	release  request.Release // of Nova
+
+	numaNodes, numaExcluded bool // see NUMA
 	// PCI are the aliases of PCI devices that Nova schedules in placement, nil where it does not, or
 	// its settings are not known. It is set before anything is computed from flavors.
 	PCI map[string]request.Alias
@@ -82,6 +84,7 @@ func New(c *cloud.Cloud) *Index {
 		Reported: map[string]*ReportedProvider{}, opaque: map[opaque]bool{},
 	}
 	x.release, _ = Release(c)
+	x.numaNodes, x.numaExcluded = NUMA(c)
 	if x.Placement == nil {
 		x.Placement = &cloud.Placement{}
 	}

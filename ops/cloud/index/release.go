@@ -123,6 +123,20 @@ func Owned(c *cloud.Cloud) (required bool, others []*cloud.Provider) {
 	return found && !slices.ContainsFunc(others, func(p *cloud.Provider) bool { return nodes[p.UUID] }), others
 }
 
+// NUMA returns whether any host has its NUMA nodes as providers, and whether any has no servers
+// with a NUMA topology. Berth's hosts may; Nova's do neither.
+func NUMA(c *cloud.Cloud) (nodes, excluded bool) {
+	if c.Placement == nil {
+		return false, false
+	}
+	for i := range c.Placement.Providers {
+		p := &c.Placement.Providers[i]
+		nodes = nodes || p.Parent != "" && slices.Contains(p.Traits, request.TraitNUMARoot)
+		excluded = excluded || p.Parent == "" && slices.Contains(p.Traits, request.TraitNonNUMA)
+	}
+	return nodes, excluded
+}
+
 // ManagedPCI is the trait of Nova's providers of PCI devices.
 const ManagedPCI = "COMPUTE_MANAGED_PCI_DEVICE"
 

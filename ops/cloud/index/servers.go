@@ -52,6 +52,7 @@ func (x *Index) addPlacement(s *Server) {
 	s.flavorRequest = sync.OnceValue(func() FlavorRequest {
 		settings := request.DefaultSettings()
 		settings.Release, settings.PCI = x.release, x.PCI
+		settings.NUMA, settings.NonNUMA = x.numaNodes, x.numaExcluded
 		return s.requestFlavor(settings)
 	})
 	s.flavorDifference = sync.OnceValue(func() FlavorDifference { return x.compareFlavor(s) })
