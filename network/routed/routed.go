@@ -15,6 +15,7 @@
 package routed
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -43,6 +44,7 @@ type Service struct {
 
 	running  sync.Mutex         // of SyncSegments; guards what follows
 	failures map[network.ID]int // how many syncs of a segment failed since the last that did not
+	last     network.ID         // segment that was leased; those after it are next
 }
 
 // New returns the sync of the segments in a database. Without both services nothing is synced, and
@@ -122,6 +124,7 @@ func (s *Service) SyncSegments(ctx context.Context) error {
 		if err != nil || len(batch) == 0 {
 			return err
 		}
+		s.last = batch[len(batch)-1].Segment
 		if err := s.syncBatch(ctx, batch); err != nil {
 			return err
 		}
@@ -170,7 +173,8 @@ func (s *Service) lease(ctx context.Context) (batch []network.SegmentSyncRow, er
 }
 
 // available returns segments that are due and that no worker has a lease of: not one that has ended
-// and that this one replaces, either.
+// and that this one replaces, either. They follow the last segment that was leased, in a circle, so
+// that segments that change all the time do not keep others waiting.
 func (s *Service) available(r network.Reader, now time.Time) ([]network.SegmentSyncRow, error) {
 	rows, err := network.Rows[network.SegmentSyncRow](r)
 	rows = slices.DeleteFunc(rows, func(row network.SegmentSyncRow) bool {
@@ -178,6 +182,9 @@ func (s *Service) available(r network.Reader, now time.Time) ([]network.SegmentS
 		leased := row.Process != "" && row.Process != s.process && !replaced && now.Before(row.LeasedUntil)
 		return leased || !row.Due(now)
 	})
+	slices.SortFunc(rows, func(a, b network.SegmentSyncRow) int { return cmp.Compare(a.Segment, b.Segment) })
+	next := slices.IndexFunc(rows, func(row network.SegmentSyncRow) bool { return row.Segment > s.last })
+	rows = slices.Concat(rows[max(next, 0):], rows[:max(next, 0)])
 	return rows[:min(len(rows), batchSize)], err
 }
 

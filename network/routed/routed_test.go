@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -514,6 +515,48 @@ func TestChangesDuringSync(t *testing.T) {
 				t.Errorf("%q, want %q; changed: %t", got, tc.want, changed)
 			}
 		})
+	}
+}
+
+// TestBusySegmentsDoNotDelayOthers marks all segments but the last again and again while they are
+// synced.
+func TestBusySegmentsDoNotDelayOthers(t *testing.T) {
+	c := newCloud(t)
+	rows := make([]network.SegmentRow, 40)
+	for i := range rows {
+		rows[i] = network.SegmentRow{
+			Network: c.net, Type: network.VLAN, PhysicalNetwork: "physnet0", SegmentationID: 100 + i,
+		}
+	}
+	segments, err := c.service.CreateSegments(t.Context(), rows)
+	c.must(err)
+	var ids []network.ID
+	for i, s := range segments {
+		ids = append(ids, s.ID)
+		c.segments[fmt.Sprint(i)] = s.ID
+		c.subnet(fmt.Sprint(i), fmt.Sprint(i))
+	}
+	slices.Sort(ids)
+	last := ids[len(ids)-1]
+	db := network.NewDatabase(c.store, network.Rules{SyncSegments: true})
+	joins, at := 0, 0 // and which of them was that of the last segment
+	pass := func(request string) error {
+		if request != "join" || joins > 200 {
+			return nil
+		}
+		joins++
+		return db.Update(t.Context(), func(tx *network.Tx) error {
+			row, err := network.One[network.SegmentSyncRow](tx, network.Where(network.BySegment, last))
+			if at == 0 && row.Process != "" {
+				at = joins
+			}
+			return errors.Join(err, tx.MarkSegments(ids[:len(ids)-1]...))
+		})
+	}
+	g := &gate{Placement: c.placement, compute: c.compute, before: pass, after: func(string) error { return nil }}
+	c.must(c.worker(c.store, "", g, g).SyncSegments(t.Context()))
+	if at == 0 || at > len(ids) {
+		t.Errorf("the last of %d segments was leased before join %d of %d", len(ids), at, joins)
 	}
 }
 
