@@ -190,6 +190,24 @@ func TestServicesFollowRows(t *testing.T) {
 	}
 }
 
+// TestSubnetComesToSegment associates the subnet of a network that was not routed with its segment.
+func TestSubnetComesToSegment(t *testing.T) {
+	c := newCloud(t)
+	c.agent("cn1", "physnet0")
+	c.must(c.service.DeleteSegment(t.Context(), c.segments["b"]))
+	c.subnet("s0", "none") // on the whole network
+	c.port("p", "", "s0")
+	c.sync()
+	if got := c.state("a"); got != "unknown" {
+		t.Errorf("before: %q", got)
+	}
+	c.updateSubnet("s0", func(s *topology.SubnetSpec) { s.Segment = c.segments["a"] })
+	c.sync()
+	if got, want := c.state("a"), "IPV4_ADDRESS 11-3, hosts cn1"; got != want {
+		t.Errorf("after: %q, want %q", got, want)
+	}
+}
+
 // A scenario is a change of a segment that is synced.
 type scenario struct {
 	before, change func(*cloud)
