@@ -224,13 +224,12 @@ func (s *Scheduler) candidates(
 		return s.queries.query(ctx, q, func() (selection.Answer, error) { return s.apart(ctx, r, q) })
 	}
 	o, err = query(r.Query)
-	if err != nil || !o.Empty() {
-		return o, own, err
-	}
 	for _, q := range r.Fallbacks() {
-		if o, err = query(q); err != nil || !o.Empty() {
+		// Placement refuses traits of NUMA nodes that no host has so far.
+		if err != nil && !refused(err) || err == nil && !o.Empty() {
 			break
 		}
+		o, err = query(q)
 	}
 	return o, own, err
 }

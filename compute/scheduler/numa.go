@@ -6,8 +6,11 @@ import (
 	"slices"
 
 	"github.com/berthcloud/berth/compute"
+	"github.com/berthcloud/berth/compute/inventory"
+	"github.com/berthcloud/berth/compute/numa"
 	"github.com/berthcloud/berth/compute/request"
 	"github.com/berthcloud/berth/compute/selection"
+	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/placement"
 )
 
@@ -36,18 +39,26 @@ func reportedTraits(nodes map[compute.ID]compute.NodeRow) map[string]bool {
 	return all
 }
 
-// nodeTraits are the traits about NUMA nodes that a host's tree has of its files. Additions that
-// cannot be read have none: who writes them reports the error.
+// nodeTraits are the traits about NUMA nodes that a host's tree is to have: those of its topology,
+// and those that its files add. What cannot be read has none: who stores it reports the error.
 func nodeTraits(n compute.NodeRow) (all []string) {
+	var t numa.Topology
+	if len(n.Topology) > 0 {
+		_ = json.Unmarshal(n.Topology, &t)
+	}
+	if t.Reported {
+		all = append(all, request.TraitNUMARoot)
+	}
+	if t.Excluded {
+		all = append(all, request.TraitNonNUMA)
+	}
 	if len(n.Additions) == 0 {
-		return nil
+		return all
 	}
-	var added map[string]struct {
-		Traits []string `json:"traits"`
-	}
+	var added inventory.Additions
 	_ = json.Unmarshal(n.Additions, &added)
 	for _, provider := range added {
-		for _, t := range []string{request.TraitNUMARoot, request.TraitNonNUMA, request.TraitSocketAffinity} {
+		for _, t := range []string{request.TraitNonNUMA, request.TraitSocketAffinity} {
 			if slices.Contains(provider.Traits, t) {
 				all = append(all, t)
 			}
@@ -60,6 +71,11 @@ func nodeTraits(n compute.NodeRow) (all []string) {
 // When a page has no others, it queries for the form of the request that has only those apart.
 func (s *Scheduler) apart(ctx context.Context, r request.Request, q placement.Query) (selection.Answer, error) {
 	answer, err := s.placement.Candidates(ctx, q)
+	if at := slices.Index(q.RootForbidden, request.TraitNonNUMA); at >= 0 && refused(err) {
+		// No host has the trait so far: placement may not know it.
+		q.RootForbidden = slices.Delete(slices.Clone(q.RootForbidden), at, at+1)
+		answer, err = s.placement.Candidates(ctx, q)
+	}
 	if err != nil {
 		return answer, err
 	}
@@ -78,4 +94,11 @@ func (s *Scheduler) apart(ctx context.Context, r request.Request, q placement.Qu
 	}
 	answer.Candidates = slices.DeleteFunc(answer.Candidates, shares)
 	return answer, nil
+}
+
+// refused reports whether placement does not take a query: it does not know one of its traits, as a
+// rule.
+func refused(err error) bool {
+	kind, _ := fault.Of(err)
+	return err != nil && kind == fault.Invalid
 }

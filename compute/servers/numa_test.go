@@ -11,6 +11,7 @@ import (
 	"github.com/berthcloud/berth/compute"
 	"github.com/berthcloud/berth/compute/computetest"
 	"github.com/berthcloud/berth/compute/inventory"
+	"github.com/berthcloud/berth/compute/numa"
 	"github.com/berthcloud/berth/compute/request"
 	"github.com/berthcloud/berth/compute/servers"
 	"github.com/berthcloud/berth/fault"
@@ -24,8 +25,7 @@ import (
 // kinds, and so much memory in ordinary pages and in pages of 2 MB.
 func (w *fixture) numaHost(name string, nodes int, cpus, memoryMB int64) {
 	w.Helper()
-	_, node := computetest.Host(name, 0)
-	w.must(w.Report(ctx, compute.Report{Host: name, Version: 66, Node: *node}))
+	node := w.reportsNodes(name, numa.Topology{Reported: true})
 	id, err := guarantee.ParseUUID(string(node.ID))
 	w.must(err)
 	amount := func(total int64) inventory.Amount { return inventory.Amount{Total: total, Initial: 1} }
@@ -42,7 +42,17 @@ func (w *fixture) numaHost(name string, nodes int, cpus, memoryMB int64) {
 		}
 	}
 	must(w.SyncTree(ctx, name, host, true))
-	w.reportsTraits(name, request.TraitNUMARoot)
+}
+
+// reportsNodes lets a host report its NUMA topology.
+func (w *fixture) reportsNodes(name string, t numa.Topology) *compute.NodeRow {
+	w.Helper()
+	_, node := computetest.Host(name, 0)
+	var err error
+	node.Topology, err = json.Marshal(t)
+	w.must(err)
+	w.must(w.Report(ctx, compute.Report{Host: name, Version: 66, Node: *node}))
+	return node
 }
 
 // reportsTraits says that a host's tree has traits.
@@ -152,6 +162,18 @@ func TestCellsWithoutNodes(t *testing.T) {
 		if host := must(w.Server(ctx, id)).Host; host != "cn2" {
 			t.Errorf("server %s is on %q: %s", name, host, w.why(id))
 		}
+	}
+}
+
+// A host that reports nodes, or that it has no servers with cells, may have no such providers so
+// far: its start may be refused. Placement does not know their traits then, and other hosts serve.
+func TestNodesThatAreNotThereYet(t *testing.T) {
+	w := newFixture(t, 10000, "flat")
+	w.reportsNodes("cn1", numa.Topology{Reported: true})
+	w.reportsNodes("cn2", numa.Topology{Excluded: true})
+	id := w.bootWith("pinned", 2, 512, "hw:cpu_policy=dedicated")
+	if got, want := w.has(id), "flat:DISK_GB:1 flat:MEMORY_MB:512 flat:VCPU:2"; got != want {
+		t.Errorf("the server has %s, want %s: %s", got, want, w.why(id))
 	}
 }
 

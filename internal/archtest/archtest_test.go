@@ -88,8 +88,8 @@ var rules = []struct{ pkg, may string }{
 		"compute/selection compute/serverports fault guarantee placement watch"},
 	{"compute/operation", ""},
 	{"compute/request", "compute/extraspecs fault guarantee placement"},
-	{"compute/scheduler", "allocations compute compute/extraspecs compute/request compute/selection fault guarantee " +
-		"placement"},
+	{"compute/scheduler", "allocations compute compute/extraspecs compute/inventory compute/numa compute/request " +
+		"compute/selection fault guarantee placement"},
 	{"compute/selection", "allocations compute/request placement"},
 	{"compute/serverports", "compute compute/request fault guarantee"},
 	{"compute/servers", "compute compute/extraspecs compute/lifecycle compute/request compute/scheduler " +
