@@ -30,6 +30,7 @@ type wirePort struct {
 	Host       string          `json:"binding:host_id"`
 	Profile    json.RawMessage `json:"binding:profile"`
 	Request    *wireRequest    `json:"resource_request"`
+	NUMAPolicy string          `json:"numa_affinity_policy"`
 	Revision   int64           `json:"revision_number"`
 }
 
@@ -71,7 +72,7 @@ func (n wireNeeds) group(id string) computerequest.Group {
 
 // requestOf returns the resource request of a port.
 func (w *wirePort) requestOf() computerequest.Port {
-	p := computerequest.Port{ID: w.ID, VNIC: w.VNIC}
+	p := computerequest.Port{ID: w.ID, VNIC: w.VNIC, NUMAPolicy: w.NUMAPolicy}
 	switch r := w.Request; {
 	case r == nil:
 	case r.Groups != nil:

@@ -27,7 +27,8 @@ func neutron(t *testing.T, request string) (*clienttest.Proxy, *neutronclient.Cl
 	port, revision := map[string]json.RawMessage{}, 7
 	begin := `{"id": "` + clienttest.OtherID + `", "network_id": "n", "tenant_id": "blue", "device_id": "", "mac_address": "fa:16:3e:00:00:01", "status": "DOWN",
 		"fixed_ips": [{"ip_address": "10.0.0.2", "subnet_id": "s"}], "ip_allocation": "immediate", "binding:vnic_type": "direct", "binding:vif_type": "unbound",
-		"binding:host_id": "", "binding:profile": {"theirs": 1, "pci_slot": "old"}, "resource_request": ` + request + `}`
+		"binding:host_id": "", "binding:profile": {"theirs": 1, "pci_slot": "old"}, "resource_request": ` + request + `,
+		"numa_affinity_policy": "socket"}`
 	if err := json.Unmarshal([]byte(begin), &port); err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +98,7 @@ func TestPortRequests(t *testing.T) {
 			_, n := neutron(t, tc.request)
 			got, err := n.Port(t.Context(), clienttest.OtherID)
 			clienttest.Must(t, "Port", err)
-			tc.want.ID, tc.want.VNIC = clienttest.OtherID, "direct"
+			tc.want.ID, tc.want.VNIC, tc.want.NUMAPolicy = clienttest.OtherID, "direct", "socket"
 			if diff := cmp.Diff(tc.want, got.ResourceRequest); diff != "" {
 				t.Errorf("it requests (-want +got):\n%s", diff)
 			}

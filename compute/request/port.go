@@ -2,6 +2,7 @@ package request
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/berthcloud/berth/guarantee"
@@ -16,6 +17,8 @@ type Port struct {
 	Groups []Group
 	// SameSubtree are the ids of groups that belong below one provider.
 	SameSubtree []string
+	// NUMAPolicy is numa_affinity_policy, "" for none: where the port's device is to be.
+	NUMAPolicy string `json:",omitempty"`
 	// LegacyFormat says that it is in the format that was before groups.
 	LegacyFormat bool `json:"Old"`
 }
@@ -26,6 +29,29 @@ type Group struct {
 	Resources map[string]int64
 	Required  []string // traits, all of them
 	AnyOf     []string // traits, one of them at least; nil for no such choice
+}
+
+// deviceVNICs are the types of ports that are a device of the host.
+var deviceVNICs = []string{"direct", "direct-physical", "macvtap"}
+
+// affinity refuses ports with policies for their devices that no host can keep, of a server with
+// NUMA cells or without.
+func affinity(ports []Port, settings Settings, cells bool) error {
+	for _, p := range ports {
+		why := ""
+		switch {
+		case !slices.Contains(deviceVNICs, p.VNIC):
+		case p.NUMAPolicy == "socket" && settings.NoSocketAffinity:
+			why = "no host reports " + TraitSocketAffinity + ", that it can keep it"
+		case p.NUMAPolicy == "required" && cells:
+			why = "hosts choose devices without regard to the NUMA nodes of a server"
+		}
+		if why != "" {
+			return &NoValidHost{Details: []string{fmt.Sprintf("port %s has the NUMA affinity policy %s: %s", p.ID,
+				p.NUMAPolicy, why)}}
+		}
+	}
+	return nil
 }
 
 // empty reports whether the group requests no resources. Placement refuses groups of traits alone,

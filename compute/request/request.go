@@ -90,7 +90,11 @@ func New(s Spec, settings Settings, aggregates []Aggregate) (Request, error) {
 			return Request{}, err
 		}
 	}
-	if settings.NUMA && len(t.Cells) > 0 {
+	cells := settings.NUMA && len(t.Cells) > 0
+	if err := affinity(s.Ports, settings, cells); err != nil {
+		return Request{}, err
+	}
+	if cells {
 		isolated, err := r.onNodes(s, t, &f)
 		switch {
 		case err != nil:

@@ -22,7 +22,7 @@ import (
 //	flavor vcpus=1 ram=256 disk=1 ephemeral=0 swap=0    the numbers
 //	spec resources1:VGPU=1                              extra specs, one or more
 //	image qcow2 hw_cpu_policy=dedicated                 disk format and properties
-//	port p1 normal old                                  a port; what follows is its
+//	port p1 direct old numa=socket                      a port; what follows is its
 //	group g1 NET_BW_EGR_KILOBIT_PER_SEC:1000 CUSTOM_PHYSNET_0 CUSTOM_A|CUSTOM_B
 //	same-subtree g1 g2
 //	serves g1 rp1 rp2                                   the mapping of a candidate
@@ -74,6 +74,7 @@ func (a *question) line(t *testing.T, line string) {
 	case "port":
 		a.spec.Ports = append(a.spec.Ports, request.Port{
 			ID: a.id(rest[0]), VNIC: rest[1], LegacyFormat: slices.Contains(rest, "old"),
+			NUMAPolicy: pairs(rest)["numa"],
 		})
 	case "group":
 		a.group(rest)

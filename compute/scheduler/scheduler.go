@@ -115,7 +115,8 @@ func (s *Scheduler) place(
 
 // AffectsPlacement reports whether what a port is like says where its server can go.
 func (s *Scheduler) AffectsPlacement(p compute.Port) bool {
-	return len(p.ResourceRequest.Groups) > 0 || s.rules.Settings.Requests.RoutedNetworks
+	return len(p.ResourceRequest.Groups) > 0 || p.ResourceRequest.NUMAPolicy != "" ||
+		s.rules.Settings.Requests.RoutedNetworks
 }
 
 // A HostChoice is what a host is chosen by, and what was chosen.

@@ -122,6 +122,8 @@ var shown = []struct{ page, first, why string }{
 	{"docs/decisions/0043-wires-share-a-kit.md", "computeapi ─►", "a drawing"},
 	{"docs/decisions/0047-exporter.md", "APIs ──", "a drawing"},
 	{"docs/decisions/0050-reshapes-of-hosts.md", "tree ───", "a drawing"},
+	{"docs/decisions/0054-numa-nodes.md", "compute1", "a drawing of a tree"},
+	{"docs/decisions/0054-numa-nodes.md", "resources_PROCn", "a pattern of parameters, which compute/request tests"},
 	{"docs/operations/README.md", "2026-11-20 12:00:00.123", "a line of the log"},
 	{"docs/operations/database-tools.md", "$ berth db version", "a command with what it prints"},
 	{"docs/operations/database-tools.md", `{"format":`, "a dump, which is cut"},
