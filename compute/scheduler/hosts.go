@@ -35,7 +35,9 @@ type Hosts struct {
 	reports []compute.ServiceRow
 	nodeAt  map[compute.ID]int // in hosts
 	hostAt  map[string][]int   // hypervisors of a host
-	traits  map[string]bool    // that requests depend on and any host has
+	// traits are those of any host that requests depend on, and reported whose they are.
+	traits   map[string]bool
+	reported map[compute.ID]reportedNode
 }
 
 // NewHosts returns the hosts in a database.
@@ -175,7 +177,7 @@ func (h *Hosts) read(r compute.Reader, stale dirtyRows) (err error) {
 		err = reread(r, &h.nodes, stale.all, stale.nodes, func(n compute.NodeRow) compute.ID { return n.ID })
 	}
 	if err == nil && (stale.all || len(stale.nodes) > 0) {
-		h.traits = reportedTraits(h.nodes)
+		h.readTraits(stale)
 	}
 	if err == nil && (stale.all || len(stale.services) > 0) {
 		err = reread(r, &h.services, stale.all, stale.services, func(row compute.ServiceRow) compute.ID { return row.ID })

@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"slices"
@@ -28,15 +29,46 @@ func (h *Hosts) Requests(ctx context.Context) (request.Settings, error) {
 	return settings, nil
 }
 
-// reportedTraits are those of all hosts that requests to placement depend on.
-func reportedTraits(nodes map[compute.ID]compute.NodeRow) map[string]bool {
-	all := map[string]bool{}
-	for _, n := range nodes {
-		for _, t := range nodeTraits(n) {
-			all[t] = true
+// A reportedNode is what a hypervisor has reported of its NUMA nodes, and the traits that follow
+// from it. A topology of hundreds of CPUs is not parsed again with each report of its host.
+type reportedNode struct {
+	topology, additions []byte
+	traits              []string
+}
+
+// readTraits makes the traits of all hosts after stale rows of nodes were read.
+func (h *Hosts) readTraits(stale dirtyRows) {
+	before := h.reported
+	if stale.all {
+		h.reported = make(map[compute.ID]reportedNode, len(h.nodes))
+	}
+	read := func(id compute.ID) {
+		n, exists := h.nodes[id]
+		r := before[id]
+		switch {
+		case !exists:
+			delete(h.reported, id)
+			return
+		case r.topology == nil || !bytes.Equal(r.topology, n.Topology) || !bytes.Equal(r.additions, n.Additions):
+			r = reportedNode{n.Topology, n.Additions, nodeTraits(n)}
+		}
+		h.reported[id] = r
+	}
+	if stale.all {
+		for id := range h.nodes {
+			read(id)
+		}
+	} else {
+		for id := range stale.nodes {
+			read(id)
 		}
 	}
-	return all
+	h.traits = map[string]bool{}
+	for _, r := range h.reported {
+		for _, t := range r.traits {
+			h.traits[t] = true
+		}
+	}
 }
 
 // nodeTraits are the traits about NUMA nodes that a host's tree is to have: those of its topology,

@@ -187,3 +187,41 @@ func TestManyCells(t *testing.T) {
 		t.Errorf("the server has %s: %s", got, w.why(id))
 	}
 }
+
+// A server with cells moves to the nodes of another host, and comes back to its own.
+func TestCellsMove(t *testing.T) {
+	w := newFixture(t, 10000)
+	w.numaHost("cn1", 2, 4, 4096)
+	id := w.bootWith("two", 4, 1024, "hw:numa_nodes=2 hw:cpu_policy=dedicated")
+	w.numaHost("cn2", 2, 4, 4096)
+	on := func(host string) string {
+		return strings.ReplaceAll("HOST:DISK_GB:1 HOST_NUMA0:PCPU:2 HOST_NUMA0_4:MEMORY_MB:512 "+
+			"HOST_NUMA1:PCPU:2 HOST_NUMA1_4:MEMORY_MB:512", "HOST", host)
+	}
+	check := func(what, host string) {
+		t.Helper()
+		if got := w.has(id); got != on(host) {
+			t.Errorf("%s: the server has %s, want %s: %s", what, got, on(host), w.why(id))
+		}
+	}
+	check("a boot", "cn1")
+	w.must(w.MigrateServer(ctx, root, id, ""))
+	w.work(w.cloudService, nil)
+	check("a migration", "cn2")
+	w.must(w.RevertResize(ctx, ann, id))
+	w.work(w.cloudService, nil)
+	check("a revert", "cn1")
+	w.must(w.LiveMigrateServer(ctx, root, id, servers.LiveMigration{}))
+	w.work(w.cloudService, nil)
+	check("a live migration", "cn2")
+	w.must(w.MigrateServer(ctx, root, id, ""))
+	w.work(w.cloudService, nil)
+	w.must(w.ConfirmResize(ctx, ann, id))
+	w.work(w.cloudService, nil)
+	check("a confirmed migration", "cn1")
+	w.must(w.DeleteServer(ctx, ann, id))
+	w.work(w.cloudService, nil)
+	if used := w.used(); used["PCPU"] != 0 || used["MEMORY_MB"] != 0 {
+		t.Errorf("%v is allocated after the deletion", used)
+	}
+}
