@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"github.com/berthcloud/berth/allocations"
 	"github.com/berthcloud/berth/client"
@@ -103,9 +104,15 @@ func wireConsumer(c allocations.Consumer, minor int) wireAllocations {
 	return w
 }
 
-// notSet converts the error of a write of allocations.
+// notSet converts the error of a write of allocations. A provider that does not exist any more, since
+// its tree has another shape, has as little left as one that is full: that has no code of its own.
 func notSet(err error) error {
-	r := client.Refused(err, http.StatusConflict)
+	r := client.Refused(err, http.StatusBadRequest)
+	if r != nil && strings.HasPrefix(r.Detail, "Allocation for resource provider ") &&
+		strings.HasSuffix(r.Detail, " that does not exist.") {
+		return client.Known(r, allocations.ErrCapacity)
+	}
+	r = client.Refused(err, http.StatusConflict)
 	switch {
 	case r == nil:
 		return err
