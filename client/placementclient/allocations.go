@@ -104,8 +104,9 @@ func wireConsumer(c allocations.Consumer, minor int) wireAllocations {
 	return w
 }
 
-// notSet converts the error of a write of allocations. A provider that does not exist any more, since
-// its tree has another shape, has as little left as one that is full: that has no code of its own.
+// notSet converts the error of a write of allocations. A provider that does not exist any more,
+// since its tree has another shape, has as little left as one that is full: that has no code of its
+// own.
 func notSet(err error) error {
 	r := client.Refused(err, http.StatusBadRequest)
 	if r != nil && strings.HasPrefix(r.Detail, "Allocation for resource provider ") &&

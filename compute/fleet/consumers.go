@@ -121,7 +121,7 @@ func cellsOf(t extraspecs.NUMA) (cells []inventory.Cell) {
 		size = inventory.AnyPages
 	}
 	for i, c := range t.Cells {
-		shared, dedicated := int64(len(c.Shared)), int64(len(c.Dedicated))
+		shared, dedicated := c.Shared.Len(), c.Dedicated.Len()
 		if i == 0 && t.CPU.Isolate {
 			dedicated++ // the emulator's
 		}

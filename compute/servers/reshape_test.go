@@ -1,6 +1,7 @@
 package servers_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"strings"
@@ -9,12 +10,32 @@ import (
 	"github.com/berthcloud/berth/compute"
 	"github.com/berthcloud/berth/compute/computetest"
 	"github.com/berthcloud/berth/compute/inventory"
+	"github.com/berthcloud/berth/compute/numa"
 	"github.com/berthcloud/berth/compute/servers"
 	"github.com/berthcloud/berth/guarantee"
 )
 
 // start has a host start with so many shared and dedicated CPUs, and returns the error of its sync.
 func (w *fixture) start(name string, shared, dedicated int64) error {
+	w.Helper()
+	return w.startWith(name, shared, dedicated, nil)
+}
+
+// startWithNodes has a host start with two NUMA nodes, of so many shared and dedicated CPUs each.
+func (w *fixture) startWithNodes(name string, shared, dedicated int64) error {
+	w.Helper()
+	amount := func(n int64) inventory.Amount { return inventory.Amount{Total: n, Initial: 1} }
+	var nodes []inventory.Node
+	for id := range 2 {
+		nodes = append(nodes, inventory.Node{
+			ID: id, VCPU: amount(shared), PCPU: amount(dedicated),
+			Pages: []inventory.Pages{{SizeKB: 4, Small: true, Amount: amount(1024)}, {SizeKB: 2048, Amount: amount(1024)}},
+		})
+	}
+	return w.startWith(name, 2*shared, 2*dedicated, nodes)
+}
+
+func (w *fixture) startWith(name string, shared, dedicated int64, nodes []inventory.Node) error {
 	w.Helper()
 	_, node := computetest.Host(name, 0)
 	id, err := guarantee.ParseUUID(string(node.ID))
@@ -23,7 +44,22 @@ func (w *fixture) start(name string, shared, dedicated int64) error {
 		ID: id, Name: name, VCPU: inventory.Amount{Total: shared, Initial: 1},
 		PCPU:     inventory.Amount{Total: dedicated, Initial: 1},
 		MemoryMB: inventory.Amount{Total: 4096, Initial: 1}, DiskGB: inventory.Amount{Total: 100, Initial: 1},
+		Nodes: nodes,
 	}
+	topology := numa.Topology{Reported: nodes != nil}
+	for id := range 2 {
+		n := numa.Node{ID: id, MemoryMB: 2048, Pages: []numa.Pages{{SizeKB: 4, Total: 262144}, {SizeKB: 2048, Total: 512}}}
+		for cpu := id; cpu < int(shared+dedicated); cpu += 2 {
+			n.CPUs, n.Cores = append(n.CPUs, cpu), append(n.Cores, []int{cpu})
+			if cpu < int(shared) {
+				n.Shared = append(n.Shared, cpu)
+			} else {
+				n.Dedicated = append(n.Dedicated, cpu)
+			}
+		}
+		topology.Nodes = append(topology.Nodes, n)
+	}
+	node.Topology = must(json.Marshal(topology))
 	w.must(w.Report(ctx, compute.Report{Host: name, Version: 66, Node: *node}))
 	_, err = w.SyncTree(ctx, name, has, true)
 	return err
@@ -85,6 +121,70 @@ func TestCPUsBecomeDedicated(t *testing.T) {
 		}
 	}
 	w.calm("the start")
+}
+
+// Servers of a flat host are on its NUMA nodes when it reports them, cell by cell, and are on its
+// root again when it does not: with their CPUs, their pages, and nothing twice. A start that has to
+// be refused changes nothing.
+func TestHostReportsNodes(t *testing.T) {
+	w := newFixture(t, 0)
+	for name, specs := range map[string]map[string]string{
+		"cells": {"hw:numa_nodes": "2"}, "pages": {"hw:mem_page_size": "2MB"}, "pinned": {"hw:cpu_policy": "dedicated"},
+	} {
+		f := computetest.Flavor(name, 2, 256, 1)
+		f.Specs = specs
+		w.add(f)
+	}
+	large := computetest.Flavor("large", 4, 1600, 1)
+	w.add(large)
+	w.must(w.startWithNodes("cn1", 4, 2))
+	ids := map[string]compute.ID{}
+	for _, flavor := range []compute.ID{"cells", "pages", "pinned"} {
+		id, state := w.bootOf(flavor)
+		if ids[string(flavor)] = id; state != compute.Active {
+			t.Fatalf("the server of %s is %s: %s", flavor, state, w.why(id))
+		}
+	}
+	flat := map[string]map[string]int64{
+		"cells":  {"cn1 VCPU": 2, "cn1 MEMORY_MB": 256, "cn1 DISK_GB": 1},
+		"pages":  {"cn1 VCPU": 2, "cn1 MEMORY_MB": 256, "cn1 DISK_GB": 1},
+		"pinned": {"cn1 PCPU": 2, "cn1 MEMORY_MB": 256, "cn1 DISK_GB": 1},
+	}
+	nodes := map[string]map[string]int64{
+		"cells": {
+			"cn1_NUMA0 VCPU": 1, "cn1_NUMA1 VCPU": 1, "cn1_NUMA0_4 MEMORY_MB": 128, "cn1_NUMA1_4 MEMORY_MB": 128,
+			"cn1 DISK_GB": 1,
+		},
+		"pages":  {"cn1_NUMA0 VCPU": 2, "cn1_NUMA0_2048 MEMORY_MB": 256, "cn1 DISK_GB": 1},
+		"pinned": {"cn1_NUMA0 PCPU": 2, "cn1_NUMA0_4 MEMORY_MB": 256, "cn1 DISK_GB": 1},
+	}
+	check := func(what string, want map[string]map[string]int64) {
+		t.Helper()
+		for name, id := range ids {
+			if got := w.holds(id, "cn1"); !maps.Equal(got, want[name]) {
+				t.Errorf("%s: the server of %s has %v, want %v", what, name, got, want[name])
+			}
+		}
+	}
+	for range 2 {
+		w.must(w.start("cn1", 8, 4))
+		check("flat", flat)
+		w.must(w.startWithNodes("cn1", 4, 2))
+		check("with nodes", nodes)
+		w.must(w.startWithNodes("cn1", 4, 2))
+		check("with nodes after a second start", nodes)
+	}
+	w.must(w.start("cn1", 8, 4))
+	id, state := w.bootOf("large")
+	if state != compute.Active {
+		t.Fatalf("a large server is %s: %s", state, w.why(id))
+	}
+	err := w.startWithNodes("cn1", 4, 2)
+	if err == nil || !strings.Contains(err.Error(), "server "+string(id)+" (vm)") {
+		t.Errorf("a host without room for a large server starts: %v", err)
+	}
+	check("after the refused start", flat)
+	w.calm("the starts")
 }
 
 // The allocations that a migration has on the host move as well, and come back with a revert.
@@ -160,8 +260,21 @@ func TestHostDoesNotServeAfterItsStart(t *testing.T) {
 }
 
 // A host starts in another shape before each of placement's requests of an operation: its server
-// has dedicated CPUs at last, on one host, or none at all when it failed.
+// has what the shape has at last, on one host, or none at all when it failed.
 func TestReshapeDuringOperations(t *testing.T) {
+	dedicated := func(w *fixture, host string) { w.must(w.start(host, 0, 8)) }
+	nodes := func(w *fixture, host string) { w.must(w.startWithNodes(host, 4, 4)) }
+	flat := func(w *fixture, host string) { w.must(w.start(host, 8, 8)) }
+	for name, shapes := range map[string][2]func(w *fixture, host string){
+		"dedicated": {func(w *fixture, host string) { w.must(w.start(host, 8, 0)) }, dedicated},
+		"to nodes":  {flat, nodes}, "from nodes": {nodes, flat},
+	} {
+		t.Run(name, func(t *testing.T) { reshapeDuringOperations(t, shapes[0], shapes[1]) })
+	}
+}
+
+func reshapeDuringOperations(t *testing.T, before, after func(w *fixture, host string)) {
+	t.Helper()
 	for name, o := range map[string]struct{ prepare, do func(w *fixture) }{
 		"boot": {func(*fixture) {}, func(w *fixture) { w.bootOf("pinned") }},
 		"resize": {func(w *fixture) { w.bootOf("pinned") }, func(w *fixture) {
@@ -191,12 +304,12 @@ func TestReshapeDuringOperations(t *testing.T) {
 				w := newFixture(t, 0)
 				w.pinned()
 				for _, host := range []string{"cn1", "cn2"} {
-					w.must(w.start(host, 8, 0))
+					before(w, host)
 				}
 				o.prepare(w)
 				reshape := func() {
 					for _, host := range []string{"cn1", "cn2"} {
-						w.must(w.start(host, 0, 8))
+						after(w, host)
 					}
 				}
 				w.paths.placement.happens(at, reshape)
@@ -213,7 +326,8 @@ func TestReshapeDuringOperations(t *testing.T) {
 	}
 }
 
-// checkReshaped checks what servers and migrations have when all hosts have dedicated CPUs only.
+// checkReshaped checks what servers and migrations with dedicated CPUs have at last, of one node
+// where hosts report nodes.
 func (w *fixture) checkReshaped(what string, failed *int) {
 	w.Helper()
 	consumers := map[compute.ID]map[string]int64{}
@@ -222,6 +336,7 @@ func (w *fixture) checkReshaped(what string, failed *int) {
 		switch s.State {
 		case compute.Error:
 			*failed++
+			w.Logf("%s: %s", what, w.why(s.ID))
 			if s.Task != "" {
 				w.Errorf("%s: the server is in error and %s", what, s.Task)
 			}
@@ -237,7 +352,23 @@ func (w *fixture) checkReshaped(what string, failed *int) {
 		}
 	}
 	for id, want := range consumers {
-		if got := w.holds(id, "cn1", "cn2"); !maps.Equal(got, want) {
+		got := w.holds(id, "cn1", "cn2")
+		nodes := map[string]string{} // the node of a host
+		for part, n := range got {
+			provider, class, _ := strings.Cut(part, " ")
+			host, node, below := strings.Cut(provider, "_")
+			if !below {
+				continue
+			}
+			node, _, _ = strings.Cut(node, "_")
+			if other := nodes[host]; other != "" && other != node {
+				w.Errorf("%s: %s has something of %s and of %s of %s", what, id, node, other, host)
+			}
+			nodes[host] = node
+			delete(got, part)
+			got[host+" "+class] += n
+		}
+		if !maps.Equal(got, want) {
 			w.Errorf("%s: %s has %v, want %v: %s", what, id, got, want, w.why(id))
 		}
 	}

@@ -46,6 +46,11 @@ func (w *fixture) holds(id compute.ID, hosts ...string) map[string]int64 {
 		names[string(node.ID)] = h
 		names[string(host.DeviceID(inventory.Device{Suffix: "gpu0"}))] = h + "_gpu0"
 		names[string(host.DeviceID(inventory.Device{Suffix: "gpu1"}))] = h + "_gpu1"
+		for id := range 2 {
+			for _, name := range []string{host.NodeName(id), host.PagesName(id, 4), host.PagesName(id, 2048)} {
+				names[uuid.Derive(name).String()] = name
+			}
+		}
 	}
 	allocated, err := w.places.Allocations(ctx, string(id))
 	w.must(err)
