@@ -91,6 +91,13 @@ func (tx *Tx) NextNumber(sequence string) (int64, error) {
 	return row.Last, tx.Replace(&row)
 }
 
+// NotifyHost wakes the polls of a host for what does not follow from rows that its list is made of.
+func (tx *Tx) NotifyHost(host string) {
+	var n rows.Notes
+	n.Add(host)
+	tx.Note(n)
+}
+
 // NewID returns a random UUID.
 func NewID() ID { return ID(rows.NewID()) }
 

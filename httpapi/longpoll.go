@@ -27,10 +27,10 @@ type LongPoll struct {
 const maxWait = time.Minute
 
 // Serve answers with the revision of a list and, under a name, the list. Await passes the list as
-// JSON text to changed until that returns true or the wait is over, at least once. A revision is a
-// hash of the text, so that instances agree on it without a shared counter.
+// JSON text to revision until that does not return the known one or the wait is over, at least
+// once. A revision is a hash of the text, so that instances agree on it without a shared counter.
 func (p *LongPoll) Serve(w http.ResponseWriter, r *http.Request, name string,
-	await func(ctx context.Context, wait time.Duration, changed func(list []byte) bool) error,
+	await func(ctx context.Context, known string, wait time.Duration, revision func(list []byte) string) error,
 ) error {
 	query := r.URL.Query()
 	wait, err := parseWait(query.Get("wait"))
@@ -41,13 +41,12 @@ func (p *LongPoll) Serve(w http.ResponseWriter, r *http.Request, name string,
 		wait = 0
 	}
 	defer p.waiting.Add(-1)
-	known := query.Get("revision")
 	var list []byte
 	var revision string
-	err = await(r.Context(), wait, func(text []byte) bool {
+	err = await(r.Context(), query.Get("revision"), wait, func(text []byte) string {
 		sum := sha256.Sum256(text)
 		list, revision = text, hex.EncodeToString(sum[:8])
-		return revision != known
+		return revision
 	})
 	if err != nil {
 		return err

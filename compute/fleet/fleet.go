@@ -7,6 +7,7 @@ import (
 
 	"github.com/berthcloud/berth/compute"
 	"github.com/berthcloud/berth/placement/providertree"
+	"github.com/berthcloud/berth/watch"
 )
 
 // Servers is what hosts need of operations of servers.
@@ -25,6 +26,7 @@ type Service struct {
 	servers  Servers
 	trees    *trees // nil: trees of hosts are not in placement
 	findings findings
+	polls    watch.Retained // of hosts for their lists
 }
 
 // New returns the hosts in a database. Without placement the trees of hosts are not stored there.

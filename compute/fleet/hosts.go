@@ -127,6 +127,7 @@ func (s *Service) DeleteService(ctx context.Context, id compute.ID) error {
 		_, member := tx.Remove(&compute.MemberRow{}, compute.Where(compute.ByHost, row.Host))
 		_, node := tx.Remove(&compute.NodeRow{}, compute.Where(compute.ByHost, row.Host))
 		_, service := tx.Remove(&compute.ServiceRow{}, compute.Where(compute.ByID, id))
+		tx.NotifyHost(row.Host) // its list is refused from now on
 		return errors.Join(member, node, service)
 	})
 }

@@ -1,6 +1,7 @@
 package fleet_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -97,9 +98,15 @@ func TestDeleteService(t *testing.T) {
 			"instances first.")
 	c.remove(&compute.MigrationRow{}, computetest.ID("m"))
 	c.Add(&compute.MigrationRow{ID: computetest.ID("old"), Source: "cn1", Dest: "cn2", Status: "confirmed"})
+	revision := func([]fleet.Wanted) (string, error) { return "empty", nil }
+	must(c.AwaitWanted(ctx, "cn1", "", 0, revision))
 	if err := c.DeleteService(ctx, id); err != nil {
 		t.Fatal(err)
 	}
+	soon, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	_, err := c.AwaitWanted(soon, "cn1", "empty", time.Hour, revision)
+	c.Refused("AwaitWanted", err, fault.NotFound, "ComputeHostNotFound", "Compute host cn1 could not be found.")
 	if a := must(c.Aggregate(ctx, 1)); len(a.Hosts) != 0 {
 		t.Errorf("the aggregate has %v", a.Hosts)
 	}

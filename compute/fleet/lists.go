@@ -140,12 +140,13 @@ func listedPort(p compute.ServerPort) hostlist.Port {
 	return one
 }
 
-// AwaitWanted returns what Wanted does as soon as that differs from what the caller has, and in any
-// case after wait or when the service stops. Changes by other instances are seen within
-// watch.Interval.
+// AwaitWanted returns what Wanted does as soon as the revision of that, which is never "", is not
+// the known one, and in any case after wait or when the service stops. A host that comes back with
+// the revision that it was answered waits for a change, and nothing is read before. Changes by
+// other instances are seen within watch.Interval. The error of revision is returned.
 func (s *Service) AwaitWanted(
-	ctx context.Context, host string, wait time.Duration, changed func([]Wanted) bool,
+	ctx context.Context, host, known string, wait time.Duration, revision func([]Wanted) (string, error),
 ) ([]Wanted, error) {
-	return watch.Await(ctx, s.db.Store, wait,
-		func(r compute.Reader) ([]Wanted, error) { return s.WantedIn(r, host) }, changed)
+	return watch.AwaitChange(ctx, s.db.Store, &s.polls, watch.Caller{Name: host, State: known}, wait,
+		func(r compute.Reader) ([]Wanted, error) { return s.WantedIn(r, host) }, revision)
 }

@@ -253,9 +253,13 @@ func (s *side) plugs(host string, over <-chan struct{}) {
 			return
 		default:
 		}
-		all, err := s.service.fleet.AwaitWanted(ctx, host, time.Millisecond, func(all []fleet.Wanted) bool {
-			return slices.ContainsFunc(all, func(w fleet.Wanted) bool { return w.Event != "" })
-		})
+		revision := func(all []fleet.Wanted) (string, error) {
+			if slices.ContainsFunc(all, func(w fleet.Wanted) bool { return w.Event != "" }) {
+				return "busy", nil
+			}
+			return "idle", nil
+		}
+		all, err := s.service.fleet.AwaitWanted(ctx, host, "idle", time.Millisecond, revision)
 		for _, w := range all {
 			if err == nil && w.Event != "" {
 				err = s.service.fleet.Done(ctx, host, []fleet.Result{{Server: w.ID, Event: w.Event}})

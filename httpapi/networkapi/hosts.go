@@ -80,12 +80,14 @@ func (a *API) hostPorts(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	drivers := r.URL.Query()["driver"]
-	return a.HostPoll.Serve(w, r, "ports", func(ctx context.Context, wait time.Duration, changed func([]byte) bool) error {
+	return a.HostPoll.Serve(w, r, "ports", func(
+		ctx context.Context, known string, wait time.Duration, revision func([]byte) string,
+	) error {
 		var text []byte
 		var failed error
 		_, err := a.Network.AwaitHostPorts(ctx, host, wait, func(all []network.Port) bool {
 			text, failed = hostPortList(all, drivers)
-			return changed(text)
+			return revision(text) != known
 		})
 		return cmp.Or(err, failed)
 	})

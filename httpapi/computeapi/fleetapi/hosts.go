@@ -41,14 +41,12 @@ func wantedOfHost(q *wire.Request) error {
 		return err
 	}
 	return q.API.HostPoll.Serve(q.Writer, q.Request, "servers",
-		func(ctx context.Context, wait time.Duration, changed func([]byte) bool) error {
-			var encoding error
-			_, err := q.API.Fleet.AwaitWanted(ctx, host, wait, func(all []fleet.Wanted) bool {
-				var list []byte
-				list, encoding = json.Marshal(append([]hostlist.Server{}, all...))
-				return changed(list)
+		func(ctx context.Context, known string, wait time.Duration, revision func([]byte) string) error {
+			_, err := q.API.Fleet.AwaitWanted(ctx, host, known, wait, func(all []fleet.Wanted) (string, error) {
+				list, err := json.Marshal(append([]hostlist.Server{}, all...))
+				return revision(list), err
 			})
-			return cmp.Or(err, encoding)
+			return err
 		})
 }
 
