@@ -18,6 +18,7 @@ type Compute struct {
 	Glance    Peer
 	Quota     Quota
 	Scheduler Scheduler
+	Aliases   []string // [pci] alias, an object of JSON each
 
 	Boots Boots
 }
@@ -92,6 +93,7 @@ type Scheduler struct {
 	ImageMetadata        bool
 	DisableFallbackPCPU  bool
 
+	PCIInPlacement bool     // servers get PCI devices by aliases
 	EnabledFilters []string // only causes warnings about filters that Berth does not have
 	SubsetSize     int
 	ShuffleBest    bool

@@ -19,7 +19,12 @@ func (c *Compute) Settings() []Setting {
 		c.Default.Settings(), c.Default.logOptions(), c.Nova.settings(), c.Paths.settings(),
 		c.Database.oslo(groupOsloDB),
 		c.keystone(), c.credentials(), c.Placement.adapter(groupPlacement), c.Neutron.adapter(groupNeutron), c.glance(),
-		c.policy(), c.cors(), c.middleware(), c.Quota.settings(), c.Scheduler.settings(),
+		c.policy(), c.cors(), c.middleware(), c.Quota.settings(), c.Scheduler.settings(), []Setting{
+			NewSetting("pci", "alias", osloconfig.Multi(&c.Aliases),
+				"A kind of PCI devices that flavors request by its name, with pci_in_placement: an object of JSON with name, "+
+					"and resource_class or both vendor_id and product_id; may have traits and live_migratable. May be repeated.").
+				FormerlyIn(groupDefault, "pci_alias"),
+		},
 		c.berth(), c.Berth.hosts(), c.Boots.settings(), []Setting{maxLists(&c.Berth)},
 	)
 }
@@ -170,6 +175,9 @@ func (s *Scheduler) settings() []Setting {
 			"Draw among hosts that are equally good."),
 		NewSetting(filters, "enabled_filters", osloconfig.List(&s.EnabledFilters),
 			"Nova: filters of hosts. Those that Berth has are always applied; others cause a warning."),
+		NewSetting(filters, "pci_in_placement", osloconfig.Bool(&s.PCIInPlacement),
+			"Let flavors request PCI devices by the aliases of [pci]. Hosts have to report them, with [pci] "+
+				"report_in_placement. Without it flavors with pci_passthrough:alias are refused."),
 		weight("ram_weight_multiplier", &w.RAM, anyLeast,
 			"How much free memory counts; below 0, the fuller host is the better one, here and below."),
 		weight("cpu_weight_multiplier", &w.CPU, anyLeast, "How much free virtual CPUs count."),

@@ -383,8 +383,9 @@ func TestLoadRequests(t *testing.T) {
 		"[scheduler] placement_aggregate_required_for_tenants = false",
 		"[scheduler] query_placement_for_image_type_support = false",
 		"[scheduler] enable_isolated_aggregate_filtering = false",
-		"[scheduler] image_metadata_prefilter = false", "[workarounds] disable_fallback_pcpu_query = false",
-		"[DEFAULT] default_availability_zone = nova", "[filter_scheduler] pci_in_placement = false",
+		"[scheduler] image_metadata_prefilter = false", "[filter_scheduler] pci_in_placement = false",
+		"[workarounds] disable_fallback_pcpu_query = false",
+		"[DEFAULT] default_availability_zone = nova",
 	}
 	if diff := cmp.Diff(want, assumed); diff != "" {
 		t.Errorf("assumed (-want +got):\n%s", diff)

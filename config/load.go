@@ -68,7 +68,6 @@ func LoadRequests(files ...string) (r *Requests, assumed []string, err error) {
 	for _, o := range append(r.Scheduler.settings(),
 		NewSetting(groupDefault, "default_availability_zone", osloconfig.String(&r.DefaultZone), ""),
 		NewSetting(groupDefault, "default_schedule_zone", osloconfig.String(&r.ScheduleZone), ""),
-		NewSetting(groupFilters, "pci_in_placement", osloconfig.Bool(&r.PCIInPlacement), ""),
 		NewSetting("pci", "alias", osloconfig.Multi(&r.Aliases), "")) {
 		if o.Group == groupFilters && o.Option.Option != "pci_in_placement" || o.Option.Option == "max_attempts" {
 			continue // the choice among placement's candidates
@@ -81,6 +80,7 @@ func LoadRequests(files ...string) (r *Requests, assumed []string, err error) {
 	if _, err = set.Load(t); readErr != nil || err != nil {
 		return nil, nil, errors.Join(readErr, err)
 	}
+	r.PCIInPlacement = r.Scheduler.PCIInPlacement
 	return r, assumed, nil
 }
 

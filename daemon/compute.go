@@ -56,6 +56,10 @@ func StartCompute(
 	if err != nil {
 		return s, err
 	}
+	settings, err := computeSettings(cfg)
+	if err != nil {
+		return s, Fail(WrongSettings, err)
+	}
 	peers, end, err := newComputePeers(cfg, log, s.tracer, d)
 	if err != nil {
 		return s, Fail(WrongSettings, err)
@@ -67,7 +71,7 @@ func StartCompute(
 		return s, databaseFailure(err)
 	}
 	s.keep(store)
-	s.assemble(compute.NewDatabase(store, compute.Rules{Settings: computeSettings(cfg), Log: log}), peers)
+	s.assemble(compute.NewDatabase(store, compute.Rules{Settings: settings, Log: log}), peers)
 	s.serving.leave = s.db.EndWatches
 	ended, rest := runEnded, requestRest
 	if opts.Path != "" { // the file is locked: its previous process has ended

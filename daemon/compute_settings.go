@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/berthcloud/berth/compute"
@@ -9,9 +10,9 @@ import (
 	"github.com/berthcloud/berth/config"
 )
 
-// computeSettings converts the settings for the service.
-func computeSettings(cfg *config.Compute) compute.Settings {
-	set := compute.DefaultSettings()
+// computeSettings converts the settings for the service. The error says which of them is wrong.
+func computeSettings(cfg *config.Compute) (set compute.Settings, err error) {
+	set = compute.DefaultSettings()
 	set.Quotas = computeQuotas(&cfg.Quota)
 	set.ServiceDownTime = time.Duration(cfg.Nova.ServiceDownTime) * time.Second
 	set.HostTime = time.Duration(cfg.Nova.ResponseTimeout) * time.Second
@@ -22,10 +23,12 @@ func computeSettings(cfg *config.Compute) compute.Settings {
 	set.ResizeOnHost, set.ConfirmWindow = cfg.Nova.ResizeSameHost, time.Duration(cfg.Nova.ConfirmWindow)*time.Second
 	set.DefaultZone = cfg.Nova.DefaultZone
 	set.NameTemplate, set.UniqueNames = cfg.Nova.NameTemplate, cfg.Nova.UniqueNames
-	set.Requests = computeRequests(cfg)
+	if set.Requests, err = computeRequests(cfg); err != nil {
+		return set, err
+	}
 	set.Selection = computeSelection(cfg)
 	set.AllowNetworkQoS, set.AllowAttachQoS = cfg.Boots.AllowNetworkQoS, cfg.Boots.AllowAttachQoS
-	return set
+	return set, nil
 }
 
 // computeQuotas returns the bounds of projects.
@@ -44,10 +47,15 @@ func computeQuotas(q *config.Quota) compute.Quotas {
 }
 
 // computeRequests converts the settings of requests to placement.
-func computeRequests(cfg *config.Compute) request.Settings {
-	set := RequestSettings(&cfg.Scheduler)
+func computeRequests(cfg *config.Compute) (set request.Settings, err error) {
+	set = RequestSettings(&cfg.Scheduler)
 	set.Owner, set.Off = cfg.Boots.OwnedHosts, cfg.Boots.FiltersOff
-	return set
+	if cfg.Scheduler.PCIInPlacement {
+		if set.PCI, err = request.ParseAliases(cfg.Aliases); err != nil {
+			err = fmt.Errorf("[pci] alias: %w", err)
+		}
+	}
+	return set, err
 }
 
 // RequestSettings converts Nova's own settings of requests to placement.

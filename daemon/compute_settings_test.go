@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -16,7 +17,8 @@ import (
 // TestDefaultComputeSettings compares the settings of an empty file with the defaults of the
 // service.
 func TestDefaultComputeSettings(t *testing.T) {
-	if diff := cmp.Diff(compute.DefaultSettings(), computeSettings(config.DefaultCompute())); diff != "" {
+	got, err := computeSettings(config.DefaultCompute())
+	if diff := cmp.Diff(compute.DefaultSettings(), got); diff != "" || err != nil {
 		t.Errorf("computeSettings (-of the service +of an empty file):\n%s", diff)
 	}
 }
@@ -63,6 +65,9 @@ io_ops_weight_multiplier = 4.5
 build_failure_weight_multiplier = 5.5
 soft_affinity_weight_multiplier = 6.5
 soft_anti_affinity_weight_multiplier = 7.5
+pci_in_placement = yes
+[pci]
+alias = {"name": "gpu", "resource_class": "PGPU", "live_migratable": "yes"}
 [workarounds]
 disable_fallback_pcpu_query = yes
 [berth]
@@ -74,6 +79,7 @@ request_filters_off = disabled_computes, accelerators, packed_virtqueue, remote_
 owned_hosts_only = yes
 candidates_per_host = 14
 `)
+	live := true
 	want := compute.Settings{
 		Quotas: compute.Quotas{
 			compute.Instances: 1, compute.Cores: 2, compute.RAM: 3, compute.MetadataItems: 4, compute.InjectedFiles: 5,
@@ -95,6 +101,7 @@ candidates_per_host = 14
 		Requests: request.Settings{
 			MaxResults: 12, LimitTenants: true, TenantsNeedAggregate: true, ImageTypes: true, IsolateAggregates: true,
 			ImageMetadata: true, RoutedNetworks: true, Owner: true, DisableFallbackPCPU: true,
+			PCI: map[string]request.Alias{"gpu": {Class: "PGPU", LiveMigratable: &live}},
 			Off: []string{
 				request.DisabledComputes, request.Accelerators, request.PackedVirtqueue, request.RemoteManaged, request.Encryption,
 				request.VirtioSound,
@@ -107,7 +114,16 @@ candidates_per_host = 14
 		},
 		AllowNetworkQoS: true,
 	}
-	if diff := cmp.Diff(want, computeSettings(cfg)); diff != "" {
-		t.Errorf("computeSettings (-want +got):\n%s", diff)
+	got, err := computeSettings(cfg)
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("computeSettings (-want +got):\n%s%v", diff, err)
+	}
+	cfg.Aliases = []string{`{"name": "gpu", "vendor_id": "10de"}`}
+	if _, err := computeSettings(cfg); err == nil || !strings.Contains(err.Error(), "[pci] alias: ") {
+		t.Errorf("computeSettings of an alias that cannot be used: %v", err)
+	}
+	cfg.Scheduler.PCIInPlacement = false
+	if _, err := computeSettings(cfg); err != nil {
+		t.Errorf("computeSettings of aliases that have no effect: %v", err)
 	}
 }

@@ -138,7 +138,7 @@ func decodeJSON(text string) (v any, err error) {
 }
 
 // idle are keys of Nova's that make no difference here.
-var idle = []string{"trusted", "managed", "live_migratable"}
+var idle = []string{"trusted", "managed"}
 
 func (r *specReader) read(object map[string]any) {
 	d := deviceSpec{
@@ -154,6 +154,11 @@ func (r *specReader) read(object map[string]any) {
 	r.network(object, &d)
 	d.class = r.class(r.text(object, "resource_class"))
 	d.traits = r.traits(r.text(object, "traits"))
+	if r.flag(object, "live_migratable") {
+		d.traits = append(d.traits, "HW_PCI_LIVE_MIGRATABLE")
+		slices.Sort(d.traits)
+		d.traits = slices.Compact(d.traits)
+	}
 	if d.remote = r.flag(object, "remote_managed"); d.remote {
 		r.warn("remote_managed devices are ignored: Berth's servers cannot have them")
 	}
@@ -165,7 +170,7 @@ func (r *specReader) read(object map[string]any) {
 	}
 	known := append([]string{
 		"vendor_id", "product_id", "devname", "address", "physical_network", "resource_class",
-		"traits", "remote_managed", "one_time_use",
+		"traits", "remote_managed", "one_time_use", "live_migratable",
 	}, idle...)
 	for _, key := range slices.Sorted(maps.Keys(object)) {
 		if !slices.Contains(known, key) {

@@ -217,7 +217,8 @@ func (p *pciProviders) devices() (all []inventory.Device) {
 		provider := p.byAddr[address]
 		all = append(all, inventory.Device{
 			Suffix: strings.ToUpper(address), Class: provider.class, Total: int64(len(provider.devices)),
-			Traits: provider.traits, Why: "[pci] device_spec, " + strings.Join(provider.devices, ", "),
+			Traits: provider.traits, Addresses: provider.devices,
+			Why: "[pci] device_spec, " + strings.Join(provider.devices, ", "),
 		})
 	}
 	return all

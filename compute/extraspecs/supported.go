@@ -45,7 +45,7 @@ var supported = map[string][]string{
 	"hw:emulator_threads_policy": {"isolate"},
 	"hw:ephemeral_encryption":    nil, "hw:ephemeral_encryption_format": nil, "hw:mem_encryption": nil,
 	"hw:mem_encryption_model": nil,
-	// The others are preferences of servers with devices of an alias, which none has.
+	// Those besides socket let a server with devices of an alias have any.
 	"hw:pci_numa_affinity_policy": {"socket", "preferred", "legacy"},
 	"hw:pmem":                     nil, "hw:sound_model": {"virtio"}, "hw:tpm_model": nil, "hw:tpm_secret_security": nil,
 	"hw:tpm_version": nil, "hw:virtio_packed_ring": nil, "os:secure_boot": nil,
@@ -59,6 +59,9 @@ var nothing = map[string][]string{
 // Abilities are what the hosts of a cloud can do.
 type Abilities struct {
 	NUMA bool // some host reports its NUMA nodes as providers of their own
+	// Aliases says that servers get PCI devices by aliases: who reads the aliases refuses those that
+	// do not exist.
+	Aliases bool
 }
 
 // unsupported says why an extra spec is not supported, "" when it is or requires nothing.
@@ -76,7 +79,10 @@ func (a Abilities) unsupported(name, value string) string {
 	namespace, rest, _ := strings.Cut(name, ":")
 	switch {
 	case namespace == "pci_passthrough":
-		return "servers get PCI devices as ports only"
+		if a.Aliases {
+			return ""
+		}
+		return "servers get PCI devices as ports only, without [filter_scheduler] pci_in_placement"
 	case namespace == "accel":
 		return "there is no accelerator service"
 	case namespace == "aggregate_instance_extra_specs", namespace == "capabilities":

@@ -68,7 +68,7 @@ func TestSupportedTexts(t *testing.T) {
 		{
 			specs: map[string]string{"pci_passthrough:alias": "gpu:1"},
 			want: "Flavor f has the extra spec pci_passthrough:alias=gpu:1, which nothing here honours: servers get PCI " +
-				"devices as ports only.",
+				"devices as ports only, without [filter_scheduler] pci_in_placement.",
 		},
 		{
 			specs: map[string]string{"hw:numa_nodes": "2"},
@@ -110,5 +110,13 @@ func TestSupportedNUMA(t *testing.T) {
 	f.Specs["hw:pci_numa_affinity_policy"] = "required"
 	if err := Supported(f, i, Abilities{NUMA: true}); err == nil {
 		t.Error("devices on the server's nodes are supported")
+	}
+}
+
+// Where servers get PCI devices by aliases, flavors may name some.
+func TestAliasesAreSupported(t *testing.T) {
+	f := Flavor{Name: "f", Specs: map[string]string{"pci_passthrough:alias": "gpu:1"}}
+	if err := Supported(f, Image{}, Abilities{Aliases: true}); err != nil {
+		t.Error(err)
 	}
 }

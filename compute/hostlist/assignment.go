@@ -27,6 +27,8 @@ type PCIDevice struct {
 	// the host's own, and Class the resource class.
 	Provider string `json:"device"`
 	Class    string `json:"resource_class"`
+	// LiveMigratable says that the alias wants devices with which servers move live.
+	LiveMigratable bool `json:"live_migratable,omitempty"`
 }
 
 // A MediatedDevice is a part of a card, a virtual GPU for example.

@@ -84,6 +84,9 @@ func (m *moveJob) chooseDestination(ctx context.Context) (next, error) {
 		if err = m.recordSource(ctx); err == nil {
 			err = m.mayForce()
 		}
+		if err == nil && m.op.Kind == KindLive {
+			err = m.mayMoveLive(ctx)
+		}
 		if err == nil {
 			err = m.s.scheduler.Place(ctx, []scheduler.Claimant{m}, m.ports)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 
 	"github.com/berthcloud/berth/compute"
 	"github.com/berthcloud/berth/compute/serverports"
@@ -22,6 +23,26 @@ func (m *moveJob) aborted(ctx context.Context) (next, bool, error) {
 		return err
 	})
 	return next{Back: true, Change: m.stepFailed(errAborted.Error(), errAborted)}, m.op.Aborted, err
+}
+
+// mayMoveLive refuses a server with PCI devices by an alias that is not live_migratable, as Nova
+// does (nova.conductor.tasks.live_migrate). Mediated devices move: the destination has others.
+func (m *moveJob) mayMoveLive(ctx context.Context) error {
+	state, err := m.hostedState(ctx, "")
+	if err != nil {
+		return err
+	}
+	assignment, err := compute.ReadAssignment(state.row.Assignment)
+	if err != nil || assignment == nil {
+		return err
+	}
+	for _, d := range assignment.PCIDevices {
+		if !d.LiveMigratable {
+			return &compute.Failure{Code: 400, Message: fmt.Sprintf("Migration pre-check error: server %s has the PCI device "+
+				"%s by the alias %s, which is not live_migratable.", m.subject, d.Address, d.Alias)}
+		}
+	}
+	return nil
 }
 
 // bindSecond binds the server's ports to the destination as well.

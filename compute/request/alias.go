@@ -19,6 +19,9 @@ import (
 type Alias struct {
 	Class  string
 	Traits []string // that a device must have, sorted
+	// LiveMigratable says whether devices must be known to move live, or must not; nil for any. It is
+	// no part of the query.
+	LiveMigratable *bool
 }
 
 // aliasFields are the keys of an alias in [pci] alias. Values are texts.
@@ -86,6 +89,13 @@ func parseAlias(text string) (name string, alias Alias, err error) {
 		return "", alias, errors.New("it has no resource_class, and not both vendor_id and product_id")
 	default:
 		alias.Class = strings.ToUpper("CUSTOM_PCI_" + vendor + "_" + product)
+	}
+	if text := fields["live_migratable"]; text != "" {
+		live, ok := extraspecs.Bool(text)
+		if !ok {
+			return "", alias, errors.New("live_migratable is a truth value")
+		}
+		alias.LiveMigratable = &live
 	}
 	if traits := fields["traits"]; traits != "" {
 		for trait := range strings.SplitSeq(traits, ",") {

@@ -17,10 +17,11 @@ func TestParseAliases(t *testing.T) {
 			`rain,HW_GPU_API_VULKAN,custom_blue,purple rain"}`,
 		`{"name": "both", "vendor_id": "10de", "product_id": "1EB8", "resource_class": "PGPU", "live_migratable": "true"}`,
 	})
+	live := true
 	want := map[string]request.Alias{
 		"a1":   {Class: "CUSTOM_PCI_8086_10CA"},
 		"gpu":  {Class: "CUSTOM_FAST_GPU_V2", Traits: []string{"CUSTOM_BLUE", "CUSTOM_PURPLE_RAIN", "HW_GPU_API_VULKAN"}},
-		"both": {Class: "PGPU"},
+		"both": {Class: "PGPU", LiveMigratable: &live},
 	}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("aliases (-want +got):\n%s%v", diff, err)
@@ -42,6 +43,7 @@ func TestAliasesThatNovaRefuses(t *testing.T) {
 		{`{"name": "a1", "resource_class": "GPU", "device_type": "vdpa"}`, "device_type is one of"},
 		{`{"name": "a1", "resource_class": "GPU", "colour": "red"}`, "no key colour"},
 		{`{"name": "a1", "resource_class": "GPU", "live_migratable": true}`, "with texts"},
+		{`{"name": "a1", "resource_class": "GPU", "live_migratable": "perhaps"}`, "live_migratable is a truth value"},
 	} {
 		if _, err := request.ParseAliases([]string{tc.text}); err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: %v, want %q", tc.text, err, tc.want)

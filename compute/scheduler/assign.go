@@ -55,7 +55,7 @@ func assign(tx *compute.Tx, to assigned) (*compute.Assignment, error) {
 		if err != nil {
 			return nil, err
 		}
-		if a.PCIDevices, err = host.pciDevices(to.claim, aliases, taken); err != nil {
+		if a.PCIDevices, err = host.pciDevices(to.claim, aliases, tx.Settings.Requests.PCI, taken); err != nil {
 			return nil, err
 		}
 	}
@@ -125,7 +125,8 @@ func (a assignable) mdevs(claim *selection.Claim) (all []compute.MediatedDevice)
 
 // pciDevices chooses a free device for each request, of the provider that serves it.
 func (a assignable) pciDevices(
-	claim *selection.Claim, requested []request.PCIDevice, assignments []compute.Assignment,
+	claim *selection.Claim, requested []request.PCIDevice, aliases map[string]request.Alias,
+	assignments []compute.Assignment,
 ) (all []compute.PCIDevice, err error) {
 	taken := map[string]bool{}
 	for _, other := range assignments {
@@ -148,18 +149,26 @@ func (a assignable) pciDevices(
 			return nil, &HostRefused{Why: fmt.Sprintf("the host has not reported the PCI addresses of what serves alias %s",
 				r.Alias)}
 		}
-		d := a.Devices[i]
+		d, live := a.Devices[i], aliases[r.Alias].LiveMigratable
+		if live != nil && *live != slices.Contains(d.Traits, traitLiveMigratable) {
+			return nil, &HostRefused{Why: fmt.Sprintf("alias %s has live_migratable %v, unlike the PCI devices of %s",
+				r.Alias, *live, d.Suffix)}
+		}
 		k := slices.IndexFunc(d.Addresses, func(address string) bool { return !taken[address] })
 		if k < 0 {
 			return nil, &HostRefused{Why: fmt.Sprintf("no PCI device of %s is free for alias %s", d.Suffix, r.Alias)}
 		}
 		taken[d.Addresses[k]] = true
 		all = append(all, compute.PCIDevice{
-			Address: d.Addresses[k], Alias: r.Alias, Provider: d.Suffix, Class: d.Class,
+			Address: d.Addresses[k], Alias: r.Alias, Provider: d.Suffix, Class: d.Class, LiveMigratable: live != nil && *live,
 		})
 	}
 	return all, nil
 }
+
+// traitLiveMigratable is the trait of PCI devices with which servers move live, as their host says
+// ([pci] device_spec).
+const traitLiveMigratable = "HW_PCI_LIVE_MIGRATABLE"
 
 // takenAssignments are the assignments of a host that servers have or will have, may come back to,
 // or that the host may not have taken back yet. The choice of the server's own operation does not

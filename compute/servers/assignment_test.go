@@ -1,17 +1,27 @@
 package servers_test
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/berthcloud/berth/compute"
 	"github.com/berthcloud/berth/compute/computetest"
 	"github.com/berthcloud/berth/compute/fleet"
 	"github.com/berthcloud/berth/compute/hostlist"
 	"github.com/berthcloud/berth/compute/inventory"
+	"github.com/berthcloud/berth/compute/request"
 	"github.com/berthcloud/berth/compute/servers"
+	"github.com/berthcloud/berth/internal/dbtest"
+	"github.com/berthcloud/berth/internal/racetest"
+	"github.com/berthcloud/berth/internal/sqltest"
+	"github.com/berthcloud/berth/sqlstore"
+	"github.com/berthcloud/berth/sqlstore/rowtable"
 )
 
 // vgpus are two cards that have so many virtual GPUs each.
@@ -227,5 +237,310 @@ func TestVGPUsOfEvacuationsAndShelving(t *testing.T) {
 	w.work(w.cloudService, nil)
 	if got := w.givenAt("cn2", id); len(w.units(after, got)) == 0 || len(got.Mdevs) != 1 {
 		t.Errorf("an unshelved server has %+v, had %+v: %s", got, after, w.why(id))
+	}
+}
+
+// qats are two cards with so many virtual functions each, on a host of a number.
+func qats(host, each int, traits ...string) (all []inventory.Device) {
+	for card := range 2 {
+		d := inventory.Device{
+			Suffix: fmt.Sprintf("0000:%d%d:00.0", host, card), Class: "CUSTOM_QAT", Total: int64(each), Traits: traits,
+		}
+		for i := range each {
+			d.Addresses = append(d.Addresses, fmt.Sprintf("0000:%d%d:01.%d", host, card, i))
+		}
+		all = append(all, d)
+	}
+	return all
+}
+
+// withAliases has the service know the aliases "qat", of any devices, and "live", of those that
+// move live, and has flavors that request them.
+func (w *fixture) withAliases(settings ...func(*compute.Settings)) {
+	w.Helper()
+	aliases := must(request.ParseAliases([]string{
+		`{"name": "qat", "resource_class": "qat"}`,
+		`{"name": "live", "resource_class": "qat", "live_migratable": "yes"}`,
+	}))
+	w.cloudService = w.serve(w.store, append(settings, func(s *compute.Settings) { s.Requests.PCI = aliases })...)
+	for flavor, text := range map[string]string{"qat1": "qat:1", "other1": "qat:1", "qat2": "qat:2", "live1": "live:1"} {
+		w.flavorOf(flavor, map[string]string{"pci_passthrough:alias": text})
+	}
+}
+
+// addresses are those of PCI devices that a host is to give to servers, by server. It is an error
+// when two have the same, or one is not of the provider that is allocated.
+func (w *fixture) addresses(host string) map[compute.ID][]string {
+	w.Helper()
+	all, seen := map[compute.ID][]string{}, map[string]bool{}
+	for _, row := range computetest.Read[compute.HostedRow](w, w.store, compute.Where(compute.ByHost, host)) {
+		a := must(compute.ReadAssignment(row.Assignment))
+		if a == nil {
+			continue
+		}
+		for _, d := range a.PCIDevices {
+			if seen[d.Address] || d.Address[:7] != d.Provider[:7] || d.Class != "CUSTOM_QAT" {
+				w.Errorf("%s gives %+v to server %s, which another one has or is wrong", host, d, row.Server)
+			}
+			seen[d.Address] = true
+			all[row.Server] = append(all[row.Server], d.Address)
+		}
+	}
+	return all
+}
+
+// A server gets PCI devices of the providers that placement allocated for its aliases, and nobody
+// else gets them before its host has let go of them.
+func TestPCIAliases(t *testing.T) {
+	w := newFixture(t, 0)
+	w.flavorOf("none", map[string]string{"pci_passthrough:alias": "qat:1"})
+	_, err := w.CreateServers(ctx, ann, servers.ServerSpec{Name: "vm", Flavor: "none", Image: cirros})
+	if err == nil || !strings.Contains(err.Error(), "without [filter_scheduler] pci_in_placement") {
+		t.Errorf("a boot without pci_in_placement: %v", err)
+	}
+	w.withAliases()
+	w.flavorOf("unknown", map[string]string{"pci_passthrough:alias": "gpu:1"})
+	_, err = w.CreateServers(ctx, ann, servers.ServerSpec{Name: "vm", Flavor: "unknown", Image: cirros})
+	if err == nil || !strings.Contains(err.Error(), "PCI alias gpu is not defined") {
+		t.Errorf("a boot with an unknown alias: %v", err)
+	}
+	w.equip("cn1", inventory.Host{Devices: qats(1, 2)})
+	two, state := w.bootOf("qat2")
+	if state != compute.Active {
+		t.Fatalf("the server is %s: %s", state, w.why(two))
+	}
+	first, _ := w.bootOf("qat1")
+	second, _ := w.bootOf("qat1")
+	got := w.addresses("cn1")
+	if len(got[two]) != 2 || len(got[first]) != 1 || len(got[second]) != 1 {
+		t.Errorf("servers have %v", got)
+	}
+	if failed, state := w.bootOf("qat1"); state != compute.Error {
+		t.Errorf("a server without a device is %s: %v", state, w.addresses("cn1")[failed])
+	}
+	w.must(w.rebuildOf(first))
+	w.work(w.cloudService, nil)
+	if again := w.addresses("cn1"); fmt.Sprint(again) != fmt.Sprint(got) {
+		t.Errorf("after a rebuild servers have %v, had %v", again, got)
+	}
+	w.must(w.DeleteServer(ctx, ann, two))
+	w.work(w.cloudService, nil)
+	third, state := w.bootOf("qat1")
+	if now := w.addresses("cn1"); state != compute.Active || len(now[third]) != 1 || len(now[two]) > 0 {
+		t.Errorf("after a deletion the server is %s, and servers have %v", state, now)
+	}
+}
+
+// A host that reports no addresses of a provider can give no device of it, whatever placement has:
+// the server goes to the next one.
+func TestPCIDevicesWithoutAddresses(t *testing.T) {
+	w := newFixture(t, 0)
+	w.withAliases()
+	w.equip("cn1", inventory.Host{Devices: []inventory.Device{{Suffix: "0000:10:00.0", Class: "CUSTOM_QAT", Total: 8}}})
+	id, state := w.bootOf("qat1")
+	if why := w.why(id); state != compute.Error || !strings.Contains(why, "has not reported the PCI addresses") {
+		t.Errorf("the server is %s: %s", state, why)
+	}
+	w.equip("cn2", inventory.Host{Devices: qats(2, 1)})
+	if id, state := w.bootOf("qat1"); state != compute.Active || len(w.addresses("cn2")[id]) != 1 {
+		t.Errorf("the server is %s: %s", state, w.why(id))
+	}
+}
+
+// A server that moves has devices of both hosts, and what it may come back to is nobody else's.
+func TestPCIDevicesOfMoves(t *testing.T) {
+	for _, end := range []string{"confirm", "revert"} {
+		w := newFixture(t, 0)
+		w.withAliases()
+		w.equip("cn1", inventory.Host{Devices: qats(1, 1)})
+		id, _ := w.bootOf("qat2")
+		before := w.addresses("cn1")[id]
+		w.equip("cn2", inventory.Host{Devices: qats(2, 1)})
+		w.must(w.MigrateServer(ctx, root, id, ""))
+		w.work(w.cloudService, nil)
+		after := w.addresses("cn2")[id]
+		if len(before) != 2 || len(after) != 2 || !slices.Equal(w.addresses("cn1")[id], before) {
+			t.Errorf("the server has %v, had %v, and may come back to %v: %s", after, before, w.addresses("cn1")[id], w.why(id))
+		}
+		if _, state := w.bootOf("qat1"); state != compute.Error {
+			t.Errorf("another server is %s: %v %v", state, w.addresses("cn1"), w.addresses("cn2"))
+		}
+		want, host, other := after, "cn2", "cn1"
+		if end == "revert" {
+			want, host, other = before, "cn1", "cn2"
+			w.must(w.RevertResize(ctx, ann, id))
+		} else {
+			w.must(w.ConfirmResize(ctx, ann, id))
+		}
+		w.work(w.cloudService, nil)
+		if got := w.addresses(host)[id]; !slices.Equal(got, want) || len(w.addresses(other)) > 0 {
+			t.Errorf("%s: the server has %v and %v, want %v", end, got, w.addresses(other), want)
+		}
+		if next, state := w.bootOf("qat2"); state != compute.Active || len(w.addresses(other)[next]) != 2 {
+			t.Errorf("%s: another server is %s: %v", end, state, w.addresses(other))
+		}
+	}
+}
+
+// A server that is resized on its host has the devices of both flavors until that is confirmed or
+// reverted.
+func TestPCIDevicesOfAResizeOnItsHost(t *testing.T) {
+	for _, end := range []string{"confirm", "revert", "fail"} {
+		w := newFixture(t, 0)
+		w.withAliases(func(s *compute.Settings) { s.ResizeOnHost = true })
+		w.equip("cn1", inventory.Host{Devices: qats(1, 3)[:1]})
+		id, _ := w.bootOf("qat1")
+		before := w.addresses("cn1")[id]
+		w.must(w.ResizeServer(ctx, ann, id, servers.Resizing{Flavor: "other1"}))
+		built := 0
+		w.work(w.cloudService, func(_ string, want fleet.Wanted) *fleet.Result {
+			if want.Running && end == "fail" {
+				if built++; built == 1 {
+					return &fleet.Result{Error: "it cannot be built"}
+				}
+			}
+			return nil
+		})
+		after := w.addresses("cn1")[id]
+		if (end == "fail") != slices.Equal(before, after) {
+			t.Errorf("%s: the server has %v, had %v: %s", end, after, before, w.why(id))
+		}
+		next, _ := w.bootOf("qat1")
+		third := w.addresses("cn1")[next]
+		if len(third) != 1 || slices.Equal(third, before) || slices.Equal(third, after) {
+			t.Errorf("%s: another server has %v, the resized one had %v and has %v", end, third, before, after)
+		}
+		want := after
+		switch end {
+		case "revert":
+			want = before
+			w.must(w.RevertResize(ctx, ann, id))
+		case "confirm":
+			w.must(w.ConfirmResize(ctx, ann, id))
+		}
+		w.work(w.cloudService, nil)
+		if got := w.addresses("cn1"); !slices.Equal(got[id], want) {
+			t.Errorf("%s: the server has %v, want %v", end, got[id], want)
+		}
+		last, state := w.bootOf("qat1")
+		if all := w.addresses("cn1"); state != compute.Active || len(all[last]) != 1 {
+			t.Errorf("%s: the last server is %s: %v", end, state, all)
+		}
+	}
+}
+
+// A server with a device moves live if its alias and the device say that it can.
+func TestPCIDevicesOfLiveMigrations(t *testing.T) {
+	w := newFixture(t, 0)
+	w.withAliases()
+	w.equip("cn1", inventory.Host{Devices: qats(1, 1)})
+	if id, state := w.bootOf("live1"); state != compute.Error ||
+		!strings.Contains(w.why(id), "alias live has live_migratable true, unlike the PCI devices of 0000:1") {
+		t.Errorf("a server on a host whose devices do not move live is %s: %s", state, w.why(id))
+	}
+	fixed, _ := w.bootOf("qat1")
+	w.must(w.LiveMigrateServer(ctx, root, fixed, servers.LiveMigration{}))
+	w.work(w.cloudService, nil)
+	if m := w.lastMigration(); m.Status != compute.StatusError ||
+		!strings.Contains(w.why(fixed), "by the alias qat, which is not live_migratable") {
+		t.Errorf("a live migration with a device that cannot is %s: %s", m.Status, w.why(fixed))
+	}
+	w.equip("cn2", inventory.Host{Devices: qats(2, 1, "HW_PCI_LIVE_MIGRATABLE")})
+	id, state := w.bootOf("live1")
+	if one := must(w.Server(ctx, id)); state != compute.Active || one.Host != "cn2" {
+		t.Fatalf("the server is %s on %s: %s", state, one.Host, w.why(id))
+	}
+	w.equip("cn3", inventory.Host{Devices: qats(3, 1, "HW_PCI_LIVE_MIGRATABLE")})
+	w.must(w.LiveMigrateServer(ctx, root, id, servers.LiveMigration{}))
+	w.work(w.cloudService, nil)
+	if one := must(w.Server(ctx, id)); one.Host != "cn3" || len(w.addresses("cn3")[id]) != 1 ||
+		len(w.addresses("cn2")) > 0 {
+		t.Errorf("the server is on %s with %v and %v: %s", one.Host, w.addresses("cn3"), w.addresses("cn2"), w.why(id))
+	}
+}
+
+// Servers that two instances of the service boot, move and delete at once never have the same
+// device, on a host or on its way: there are fewer devices than servers.
+func TestTwoInstancesGiveADeviceOnce(t *testing.T) {
+	stores := map[string]func(t *testing.T) (sqlstore.Options, bool){
+		"SQLite": func(*testing.T) (sqlstore.Options, bool) { return sqlstore.Options{Path: sqlstore.Memory}, false },
+		"MariaDB": func(t *testing.T) (sqlstore.Options, bool) {
+			sqltest.Need(t)
+			return sqlstore.Options{Server: sqltest.Server(t, dbtest.MariaDB(t).NewDatabase(t))}, true
+		},
+	}
+	for name, options := range stores {
+		t.Run(name, func(t *testing.T) {
+			o, shared := options(t)
+			open := func() compute.Store {
+				store := must(rowtable.OpenCompute(ctx, o))
+				t.Cleanup(func() { _ = store.Close() })
+				return store
+			}
+			store := open()
+			w := newFixtureIn(t, store, 0)
+			w.withAliases()
+			if shared { // a file has one instance
+				store = open()
+			}
+			other := w.serve(store, func(s *compute.Settings) { s.Requests.PCI = w.db.Rules.Settings.Requests.PCI })
+			w.equip("cn1", inventory.Host{Devices: qats(1, 2)})
+			w.equip("cn2", inventory.Host{Devices: qats(2, 2)})
+			const many = 12 // for 8 devices
+			running, stop := context.WithCancel(ctx)
+			var workers sync.WaitGroup
+			for _, s := range []*cloudService{w.cloudService, other} {
+				workers.Go(func() { s.RunOperations(running) })
+			}
+			defer workers.Wait()
+			defer stop()
+			rounds := 3
+			if racetest.Few() {
+				rounds = 1
+			}
+			for round := range rounds {
+				for i := range many {
+					s := []*cloudService{w.cloudService, other}[i%2]
+					must(s.CreateServers(ctx, ann, servers.ServerSpec{Name: "vm", Flavor: "qat1", Image: cirros}))
+				}
+				w.settle()
+				active := 0
+				for _, row := range computetest.Read[compute.ServerRow](t, w.store) {
+					if row.State == compute.Active {
+						active++
+					}
+				}
+				given := len(w.addresses("cn1")) + len(w.addresses("cn2"))
+				if active != 8 || given != 8 {
+					t.Errorf("round %d: %d servers are active and %d have a device, want 8", round, active, given)
+				}
+				for i, row := range computetest.Read[compute.ServerRow](t, w.store) {
+					if i%2 == 0 || row.State == compute.Error {
+						w.must([]*cloudService{w.cloudService, other}[i%2].DeleteServer(ctx, ann, row.ID))
+					}
+				}
+				w.settle()
+			}
+		})
+	}
+}
+
+// settle has hosts work until no operation is under way, while others carry operations out, and
+// checks all the time that no device is given twice.
+func (w *fixture) settle() {
+	w.Helper()
+	pause := time.NewTicker(5 * time.Millisecond)
+	defer pause.Stop()
+	for end := time.Now().Add(2 * time.Minute); len(computetest.Read[compute.OperationRow](w, w.store)) > 0; {
+		if time.Now().After(end) {
+			w.Fatal("the operations do not end")
+		}
+		did := w.hostsWork(w.cloudService, nil)
+		for _, host := range []string{"cn1", "cn2"} {
+			w.addresses(host)
+		}
+		if !did {
+			<-pause.C
+		}
 	}
 }

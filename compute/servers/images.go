@@ -85,10 +85,16 @@ func (s *Service) fits(ctx context.Context, image compute.Image, flavor extraspe
 }
 
 // honoured refuses a flavor and an image of which Nova's API says that the NUMA topology is
-// impossible, or that require what nothing here honours.
+// impossible, or that require what nothing here honours: aliases of PCI devices that do not exist,
+// for example.
 func honoured(flavor extraspecs.Flavor, image compute.Image, settings request.Settings) error {
 	if _, err := extraspecs.Topology(flavor, image.Image); err != nil {
 		return err
 	}
-	return extraspecs.Supported(flavor, image.Image, extraspecs.Abilities{NUMA: settings.NUMA})
+	if _, err := request.PCIDevices(flavor, settings); err != nil {
+		return err
+	}
+	return extraspecs.Supported(flavor, image.Image, extraspecs.Abilities{
+		NUMA: settings.NUMA, Aliases: settings.PCI != nil,
+	})
 }
