@@ -240,6 +240,9 @@ func dropped(sets [][]string, suffix string) [][]string {
 	return all
 }
 
+// OnNodes reports whether Query requests NUMA nodes: fallbacks are for hosts that report none.
+func (r Request) OnNodes() bool { return r.cells > 0 }
+
 // Apart reports whether a candidate for the request's Query has another NUMA node for each cell,
 // which placement cannot be requested together with groups that may share a provider. Candidates of
 // other queries and requests without cells are always apart.

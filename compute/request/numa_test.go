@@ -153,3 +153,27 @@ func TestFirstPageOfManyCells(t *testing.T) {
 		}
 	}
 }
+
+// The same of a server that has nothing but its cells, on a host that is named: the CPUs of the
+// first cell are requested without a suffix.
+func TestFirstPageWithoutDisk(t *testing.T) {
+	r, err := parse(t, []string{
+		"flavor vcpus=16 ram=1024 disk=0", "spec hw:numa_nodes=8", "in-tree cn1", "on numa",
+	}).request()
+	if err != nil {
+		t.Fatal(err)
+	}
+	isolated, _ := r.Isolated(r.Query)
+	apart := 0
+	for _, m := range answered(t, cellHost(8), isolated) {
+		if m = r.WithNodes(m); r.Apart(m) {
+			apart++
+			if nodes := request.Nodes(m); len(nodes) != 8 || m[""][0] != nodes[0] {
+				t.Fatalf("a candidate that is apart: %s", line(m))
+			}
+		}
+	}
+	if apart == 0 {
+		t.Error("no candidate of a page is apart")
+	}
+}

@@ -263,6 +263,9 @@ func (f *Finder) Query(s novaquery.Server) (request.Request, error) {
 	for _, warning := range r.Warnings {
 		f.Note("Nova ignores a part of the flavor: %s", warning)
 	}
+	if r.OnNodes() && len(r.Fallbacks()) > 0 {
+		f.Note("This is about hosts that report NUMA nodes. When none of them fits, hosts that report none are requested.")
+	}
 	if groups := vgpuGroups(r.Query); groups > 1 && !f.Settings.Request.Release.Since(request.Gazpacho) {
 		f.Note("Flavor %s has VGPUs in %d request groups, and Nova is of %s: before 2026.1 it allocates all of them, and "+
 			"gives a server the devices of one group only.",

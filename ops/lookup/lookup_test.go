@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/berthcloud/berth/compute/request"
+	"github.com/berthcloud/berth/ops/cloud"
 	"github.com/berthcloud/berth/ops/cloud/cloudtest"
 	"github.com/berthcloud/berth/ops/lookup"
 )
@@ -93,6 +95,39 @@ func TestSeveralVGPUs(t *testing.T) {
 		if got := strings.Contains(strings.Join(f.Notes(), "\n"),
 			"gives a server the devices of one group only"); got != tc.want {
 			t.Errorf("with %s and %v the notes are %q", tc.version, tc.specs, f.Notes())
+		}
+	}
+}
+
+// A query for NUMA nodes has a note when hosts without nodes are requested after it.
+func TestQueriesForNodes(t *testing.T) {
+	for _, tc := range []struct {
+		specs map[string]string
+		want  bool
+	}{
+		{map[string]string{"hw:cpu_policy": "dedicated"}, true},
+		{map[string]string{"hw:numa_nodes": "1"}, false}, // they have no such server
+		{nil, false},
+	} {
+		b := cloudtest.New()
+		b.Host("cn1", "")
+		b.Server("server0", "cn1")
+		b.At("server0").Flavor.Specs = tc.specs
+		c := b.Done()
+		root := c.Placement.Providers[0]
+		c.Placement.Providers = append(c.Placement.Providers, cloud.Provider{
+			UUID: "node", Name: "node", Parent: root.UUID, Root: root.Root, Traits: []string{request.TraitNUMARoot},
+		})
+		f := &lookup.Finder{Cloud: c}
+		s, err := f.Existing(t.Context(), "server0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.Query(s); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Contains(strings.Join(f.Notes(), "\n"), "hosts that report NUMA nodes"); got != tc.want {
+			t.Errorf("with %v the notes are %q", tc.specs, f.Notes())
 		}
 	}
 }
