@@ -42,6 +42,29 @@ func AssignableOf(has *inventory.Host) (json.RawMessage, error) {
 	return json.Marshal(all)
 }
 
+// Units are the units of devices in an assignment, by device and class; none of nil.
+func Units(a *Assignment) (all []inventory.Unit) {
+	if a == nil {
+		return nil
+	}
+	add := func(device, class string) {
+		for i := range all {
+			if all[i].Device == device && all[i].Class == class {
+				all[i].Count++
+				return
+			}
+		}
+		all = append(all, inventory.Unit{Device: device, Class: class, Count: 1})
+	}
+	for _, d := range a.PCIDevices {
+		add(d.Provider, d.Class)
+	}
+	for _, d := range a.Mdevs {
+		add(d.Provider, d.Class)
+	}
+	return all
+}
+
 // ReadAssignment reads an assignment as rows have it, nil for none.
 func ReadAssignment(text []byte) (*Assignment, error) {
 	if len(text) == 0 {

@@ -49,11 +49,17 @@ func (s *Service) consumers(
 			if err := addFlavors(r, row, moves, &c); err != nil {
 				return err
 			}
+			assigned, err := assignedOn(r, row.ID, host)
+			if err != nil {
+				return err
+			}
+			c.Units = assigned.units()
 			all[string(row.ID)] = c
 			for migration, moved := range server {
 				if moved == row.ID {
 					c.Label = fmt.Sprintf("migration %s of server %s (%s)", migration, row.ID, row.Name)
 					c.Unbuilt = false // it is on the source
+					c.Units = assigned.unitsOf(migration)
 					all[string(migration)] = c
 				}
 			}
@@ -138,4 +144,47 @@ func isArriving(server compute.ID, host string, moves []compute.MigrationRow) bo
 	return slices.ContainsFunc(moves, func(m compute.MigrationRow) bool {
 		return m.Server == server && m.Dest == host && !m.Over() && !slices.Contains(built, m.Status)
 	})
+}
+
+// An assignedUnits is what a server is assigned of a host.
+type assignedUnits struct {
+	now    *compute.Assignment                // nil for nothing
+	former map[compute.ID]*compute.Assignment // of resizes on the host, by migration
+}
+
+// assignedOn reads it.
+func assignedOn(r compute.Reader, server compute.ID, host string) (a assignedUnits, err error) {
+	row, _, err := compute.Hosted(r, server, host)
+	if err != nil {
+		return a, err
+	}
+	if a.now, err = compute.ReadAssignment(row.Assignment); err != nil {
+		return a, fmt.Errorf("server %s on %s: %w", server, host, err)
+	}
+	migrations, err := compute.Rows[compute.MigrationRow](r, compute.Where(compute.ByServer, server))
+	a.former = map[compute.ID]*compute.Assignment{}
+	for _, m := range migrations {
+		if m.Source != host || m.Dest != host || m.Over() {
+			continue
+		}
+		both, err := m.Assignments()
+		if err != nil {
+			return a, err
+		}
+		if len(both) > 0 {
+			a.former[m.ID] = &both[0]
+		}
+	}
+	return a, err
+}
+
+// units are the units of devices that the server has.
+func (a assignedUnits) units() []inventory.Unit { return compute.Units(a.now) }
+
+// unitsOf are those of one of its migrations: what it may come back to.
+func (a assignedUnits) unitsOf(migration compute.ID) []inventory.Unit {
+	if former, onHost := a.former[migration]; onHost {
+		return compute.Units(former)
+	}
+	return a.units()
 }

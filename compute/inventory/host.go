@@ -95,6 +95,9 @@ type Consumer struct {
 	// Topologies are the NUMA topologies of its flavor, a list of cells each, for flavors that have
 	// one.
 	Topologies [][]Cell
+	// Units are the units of devices that the compute service has assigned it on the host. What the
+	// host itself reports of a server wins.
+	Units []Unit
 	// Unbuilt says that the host has not built the server yet. It has no units of devices, and gets
 	// them of the providers of its allocations.
 	Unbuilt bool

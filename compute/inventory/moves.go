@@ -269,11 +269,20 @@ func (m *mover) remainingCPUs(cur providertree.Provider, class string) error {
 		"%s has no %s CPUs any more: set [compute] %s again, or move them to another host first", owner, kind, set))
 }
 
-// moveUnits moves n units of a consumer to the devices that the host reports for it, and reports
-// whether it reports as many.
+// units are the units of devices that a consumer has, as the host reports or as it was assigned
+// them.
+func (m *mover) units(consumer string) []Unit {
+	if reported := m.host.Units[consumer]; len(reported) > 0 {
+		return reported
+	}
+	return m.host.Consumers[consumer].Units
+}
+
+// moveUnits moves n units of a consumer to the devices that it is known to have, and reports
+// whether these are as many.
 func (m *mover) moveUnits(consumer string, n int64, from providerClass, targets []providertree.Provider) bool {
 	to := map[placement.UUID]int64{}
-	for _, u := range m.host.Units[consumer] {
+	for _, u := range m.units(consumer) {
 		i := slices.IndexFunc(targets, func(p providertree.Provider) bool { return p.Name == m.host.Name+"_"+u.Device })
 		if i >= 0 && u.Class == from.class {
 			to[targets[i].ID] += u.Count
@@ -319,10 +328,11 @@ func (m *mover) moveUnbuilt(consumer string, n int64, from providerClass, target
 	return true
 }
 
-// vanished reports whether the host says that a server, which it has built, has no units.
+// vanished reports whether the host says that a server, which it has built, has no units, and none
+// were assigned to it.
 func (m *mover) vanished(consumer string) bool {
 	c := m.host.Consumers[consumer]
-	return c.Label != "" && !c.Unbuilt && m.host.Units != nil && len(m.host.Units[consumer]) == 0
+	return c.Label != "" && !c.Unbuilt && m.host.Units != nil && len(m.units(consumer)) == 0
 }
 
 // names are those of providers, for messages.

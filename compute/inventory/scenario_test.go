@@ -127,6 +127,14 @@ func read(t *testing.T, question []string) (h inventory.Host, cur providertree.T
 				u := inventory.Unit{Device: words[2], Class: words[3], Count: number(t, words[4])}
 				h.Units[words[1]] = append(h.Units[words[1]], u)
 			}
+		case words[0] == "assigned":
+			if h.Consumers == nil {
+				h.Consumers = map[string]inventory.Consumer{}
+			}
+			c := h.Consumers[words[1]]
+			c.Label = "server " + words[1]
+			c.Units = append(c.Units, inventory.Unit{Device: words[2], Class: words[3], Count: number(t, words[4])})
+			h.Consumers[words[1]] = c
 		case words[0] == "allocated":
 			allocate(t, &cur, words[1:])
 		case words[0] == "shared":

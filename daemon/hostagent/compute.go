@@ -18,6 +18,7 @@ import (
 	agentsettings "github.com/berthcloud/berth/agent/settings"
 	"github.com/berthcloud/berth/client/berthclient"
 	"github.com/berthcloud/berth/compute"
+	"github.com/berthcloud/berth/compute/inventory"
 	"github.com/berthcloud/berth/daemon"
 	"github.com/berthcloud/berth/osloconfig"
 )
@@ -126,7 +127,7 @@ func (h *computeHost) host() (agent *host.Host, end func(), err error) {
 	if err != nil {
 		return nil, func() {}, err
 	}
-	r := &hostReports{set: h.set, log: h.log}
+	r := &hostReports{set: h.set, log: h.log, driver: h.driver}
 	reporter := berthclient.HostReporter{Name: h.set.Default.Host, Report: r.report, OnAnswer: r.answered}
 	choice := &host.Choice{}
 	var ends []func()
@@ -219,6 +220,8 @@ type hostReports struct {
 	log *slog.Logger
 	// look says that nothing is written: a host without a UUID has none yet.
 	look bool
+	// driver has the host's servers; nil: they are not reported.
+	driver driver.Driver
 
 	mu      sync.Mutex
 	last    node.Report // empty before the first inspection
@@ -254,6 +257,9 @@ func (r *hostReports) report() (compute.Report, error) {
 			return compute.Report{}, err
 		}
 	}
+	if has.Host.Units, err = r.units(); err != nil {
+		return compute.Report{}, err
+	}
 	return compute.Report{
 		Host: r.set.Default.Host, Version: ServiceVersion, Inventory: &has.Host, Starting: !r.started, Node: compute.NodeRow{
 			ID: compute.ID(has.Host.ID.String()), Name: has.Host.Name, Type: has.Type, Version: has.Version,
@@ -262,6 +268,30 @@ func (r *hostReports) report() (compute.Report, error) {
 			CPU: has.CPUInfo, Devices: devices, Topology: topology,
 		},
 	}, nil
+}
+
+// listTime bounds how long a report waits for the driver.
+const listTime = 10 * time.Second
+
+// units returns the units of devices that servers have, by server. It is nil when the driver has no
+// servers: one that simulates them has lost them with its last run, and gets them from the list.
+func (r *hostReports) units() (map[string][]inventory.Unit, error) {
+	if r.driver == nil {
+		return nil, nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), listTime)
+	defer cancel()
+	states, err := r.driver.Servers(ctx)
+	if err != nil || len(states) == 0 {
+		return nil, err
+	}
+	all := map[string][]inventory.Unit{}
+	for _, s := range states {
+		if units := compute.Units(s.Assignment); len(units) > 0 {
+			all[s.ID] = units
+		}
+	}
+	return all, nil
 }
 
 // inspect reads the machine's resources. The caller has locked r.mu. A failure is logged unless it

@@ -260,7 +260,8 @@ func TestInterrupted(t *testing.T) {
 	m.wantInside(s.ID, "eth0 veth fa:16:3e:00:00:01 up 192.0.2.1/24")
 }
 
-// The generation of a server is kept in its file; those of earlier releases have none.
+// The generation of a server is kept in its file, and what it has of the host of its own; those of
+// earlier releases have none.
 func TestGeneration(t *testing.T) {
 	m := newMachine(t)
 	s := m.server(port(1))
@@ -271,10 +272,11 @@ func TestGeneration(t *testing.T) {
 	m.wantState(s.ID, built(s.ID, "", port(1)))
 	m.must(m.driver.Destroy(t.Context(), s.ID))
 	s.Generation = 3
+	s.Assignment = &hostlist.Assignment{Mdevs: []hostlist.MediatedDevice{{UUID: "u", Provider: "pci_0000_84_00_0"}}}
 	m.must(m.driver.Build(t.Context(), s))
 	m.restart()
 	want := built(s.ID, "", port(1))
-	want.Generation = 3
+	want.Generation, want.Assignment = 3, s.Assignment
 	m.wantState(s.ID, want)
 }
 

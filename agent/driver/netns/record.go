@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/berthcloud/berth/agent/driver"
+	"github.com/berthcloud/berth/compute/hostlist"
 )
 
 // A record is what is stored of a server.
@@ -22,8 +23,10 @@ type record struct {
 	Power   string `json:"power,omitempty"` // as in hostlist.Server
 	Boot    string `json:"boot,omitempty"`
 	// Generation is 0 in the files of earlier releases.
-	Generation int64  `json:"generation,omitempty"`
-	Plugs      []plug `json:"plugs"`
+	Generation int64 `json:"generation,omitempty"`
+	// Assignment is recorded and reported; a namespace has no devices.
+	Assignment *hostlist.Assignment `json:"assignment,omitempty"`
+	Plugs      []plug               `json:"plugs"`
 }
 
 // plugOf returns the place of a port's plug, -1 when there is none.
@@ -47,6 +50,7 @@ func (r *record) free() int {
 func (r *record) state() driver.State {
 	s := driver.State{
 		ID: r.Server, Built: r.Built, Running: r.Running, Power: r.Power, Boot: r.Boot, Generation: r.Generation,
+		Assignment: r.Assignment,
 	}
 	for _, p := range r.Plugs {
 		if p.Made {

@@ -66,6 +66,7 @@ func (w *work) build(ctx context.Context, s hostlist.Server, plugs []plug) error
 	}
 	w.record.Name, w.record.Running, w.record.Power, w.record.Boot, w.record.Generation, w.record.Plugs = s.Name,
 		s.Running, "", s.Boot, s.Generation, plugs
+	w.record.Assignment = s.Assignment
 	if err := w.save(); err != nil {
 		return err
 	}
