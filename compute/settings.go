@@ -61,6 +61,9 @@ type Settings struct {
 	// History is how long the records of what has ended are retained: actions with their events,
 	// moves, and the usage of deleted servers. 0 means for ever.
 	History time.Duration
+	// LiveRetries is how many more destinations a live migration tries when one refuses the server
+	// before anything has moved: 0 for none, below 0 for all that there are.
+	LiveRetries int
 	// AllowNetworkQoS allows servers in networks that guarantee bandwidth. Nova refuses that.
 	AllowNetworkQoS bool
 	// AllowAttachQoS allows attaching ports with resource requests to existing servers. Nova did not
@@ -75,6 +78,7 @@ func DefaultSettings() Settings {
 		Requests: request.DefaultSettings(), Selection: selection.DefaultSettings(), HostTime: time.Minute,
 		LeaseTime:      time.Minute,
 		PortInterval:   time.Minute,
+		LiveRetries:    -1,
 		AllowAttachQoS: true,
 	}
 }

@@ -41,6 +41,7 @@ type Nova struct {
 	ConfirmWindow   int // seconds; 0 for no end
 	BuildTimeout    int // seconds; 0 for any time
 	HealInterval    int // seconds; below 1 for never
+	LiveRetries     int // destinations after the first one; -1 for all
 	DefaultZone     string
 	NameTemplate    string // of servers at their hosts
 	UniqueNames     string // UniqueInProject, UniqueEverywhere, or empty
@@ -135,7 +136,8 @@ func DefaultCompute() *Compute {
 		Paths:   Paths{PyBaseDir: debianModules, StatePath: debianModules},
 		Nova: Nova{
 			Listen: "127.0.0.1", ListenPort: 8774, AuthStrategy: StrategyKeystone, MaxLimit: 1000,
-			ServiceDownTime: 60, ResponseTimeout: 60, HealInterval: 60, DefaultZone: "nova", NameTemplate: "instance-%08x",
+			ServiceDownTime: 60, ResponseTimeout: 60, HealInterval: 60, LiveRetries: -1, DefaultZone: "nova",
+			NameTemplate: "instance-%08x",
 		},
 		Database:  database,
 		Placement: defaultNovaPeer(),

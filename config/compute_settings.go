@@ -56,6 +56,9 @@ func (n *Nova) settings() []Setting {
 			"Whether a server may stay on its host when it is resized."),
 		NewSetting(g, "resize_confirm_window", osloconfig.IntBetween(&n.ConfirmWindow, 0, math.MaxInt32),
 			"Seconds after which a resize or a cold migration is confirmed by itself; 0: never."),
+		NewSetting(g, "migrate_max_retries", osloconfig.IntBetween(&n.LiveRetries, -1, math.MaxInt32),
+			"Further destinations that a live migration tries, one after the other, when one refuses the server before "+
+				"anything has moved; 0: none, -1: all that there are. A destination that was requested is the only one."),
 		NewSetting(g, "default_availability_zone", osloconfig.String(&n.DefaultZone),
 			"Availability zone of hosts that are in no aggregate with one."),
 		NewSetting(g, "instance_name_template", osloconfig.String(&n.NameTemplate).Check(checkNameTemplate),

@@ -34,6 +34,7 @@ enabled_apis = osapi_compute,metadata
 osapi_compute_listen = $my_ip
 service_down_time = 120
 rpc_response_timeout = 180
+migrate_max_retries = 2
 default_availability_zone = here
 default_schedule_zone = here
 instance_name_template = vm-%08x
@@ -120,8 +121,8 @@ func TestComputeFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantWarnings := []string{
-		paths[0] + ":13: [DEFAULT] osapi_max_limit is an older name of [api] max_limit",
-		paths[0] + ":14: [DEFAULT] quota_instances is an older name of [quota] instances",
+		paths[0] + ":14: [DEFAULT] osapi_max_limit is an older name of [api] max_limit",
+		paths[0] + ":15: [DEFAULT] quota_instances is an older name of [quota] instances",
 		`[filter_scheduler] enabled_filters: Berth does not have "PciPassthroughFilter"`,
 		"[api_database] connection is passed over: all is in the database of [database]",
 		"[berth] takeover_time = 65: requests may take longer, by [placement] timeout = 70",
@@ -146,7 +147,7 @@ func novaSettings(paths []string) *config.Compute {
 	want.Berth.Listen = "10.0.0.1:8774"
 	n := &want.Nova
 	n.MyIP, n.Listen, n.DefaultZone = "10.0.0.1", "10.0.0.1", "here"
-	n.ServiceDownTime, n.ResponseTimeout = 120, 180
+	n.ServiceDownTime, n.ResponseTimeout, n.LiveRetries = 120, 180, 2
 	n.NameTemplate, n.UniqueNames, n.MaxLimit = "vm-%08x", config.UniqueEverywhere, 500
 	n.ImageServers = []string{"http://controller:9292", "http://other:9292"}
 	want.Database.Connection = "mysql+pymysql://berth:s%40crt@controller/berth_compute"

@@ -21,6 +21,7 @@ func computeSettings(cfg *config.Compute) (set compute.Settings, err error) {
 	set.BuildTime = time.Duration(cfg.Nova.BuildTimeout) * time.Second
 	set.PortInterval = time.Duration(cfg.Nova.HealInterval) * time.Second
 	set.ResizeOnHost, set.ConfirmWindow = cfg.Nova.ResizeSameHost, time.Duration(cfg.Nova.ConfirmWindow)*time.Second
+	set.LiveRetries = cfg.Nova.LiveRetries
 	set.DefaultZone = cfg.Nova.DefaultZone
 	set.NameTemplate, set.UniqueNames = cfg.Nova.NameTemplate, cfg.Nova.UniqueNames
 	if set.Requests, err = computeRequests(cfg); err != nil {

@@ -31,6 +31,7 @@ rpc_response_timeout = 40
 instance_build_timeout = 50
 allow_resize_to_same_host = yes
 resize_confirm_window = 60
+migrate_max_retries = 4
 default_availability_zone = here
 instance_name_template = vm-%08x
 osapi_compute_unique_server_name_scope = global
@@ -95,6 +96,7 @@ candidates_per_host = 14
 		BuildTime:       50 * time.Second,
 		ResizeOnHost:    true,
 		ConfirmWindow:   time.Minute,
+		LiveRetries:     4,
 		DefaultZone:     "here",
 		NameTemplate:    "vm-%08x",
 		UniqueNames:     compute.UniqueEverywhere,

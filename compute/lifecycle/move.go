@@ -44,6 +44,8 @@ type MoveData struct {
 	DestinationPorts map[compute.ID]compute.Port `json:"there,omitempty"`
 	// Stop says that an evacuated server that ran is stopped at the destination.
 	Stop bool `json:"stop,omitempty"`
+	// Refused are the destinations that have refused it, each with why. They are not chosen again.
+	Refused map[string]string `json:"refused,omitempty"`
 	// FinalError is why the server is in error once the operation has ended, nil if it is not.
 	FinalError *compute.Failure `json:"trouble,omitempty"`
 }
@@ -58,7 +60,7 @@ func (m *moveJob) clear() operationData {
 func (m *moveJob) Choice() *scheduler.HostChoice { return &m.HostChoice }
 
 func (m *moveJob) Target() *scheduler.MoveTarget {
-	return &scheduler.MoveTarget{Flavor: m.Flavor, FlavorID: m.FlavorID, Shared: m.shared}
+	return &scheduler.MoveTarget{Flavor: m.Flavor, FlavorID: m.FlavorID, Shared: m.shared, Refused: m.Refused}
 }
 
 // migration returns the migration of an operation, with what the server had before it.
@@ -76,6 +78,11 @@ func (m *moveJob) migration(ctx context.Context) (row compute.MigrationRow, sour
 // chooseDestination chooses a host, and gives the server the allocations there and its migration
 // those on the source.
 func (m *moveJob) chooseDestination(ctx context.Context) (next, error) {
+	if len(m.Refused) > 0 {
+		if n, aborted, err := m.aborted(ctx); err != nil || aborted {
+			return n, err
+		}
+	}
 	err := scheduler.ErrNotTaken
 	if m.Claim != nil { // chosen by an earlier run
 		err = m.exchange(ctx)
@@ -377,16 +384,26 @@ func (m *moveJob) doneOrUndo(ctx context.Context, host string, done effect) (nex
 		return next{}, err
 	}
 	if event.Result == compute.EventFailed {
-		return next{Back: true, Change: m.stepFailed(event.Traceback, errors.New(event.Details))}, nil
+		return next{Back: true, Change: m.commandFailed(event)}, nil
 	}
-	return next{Change: func(c *Change, row *compute.ServerRow) error {
+	return next{Change: m.commandDone(done)}, nil
+}
+
+// commandFailed is the effect of a command that a host has refused, or could not carry out.
+func (m *moveJob) commandFailed(event compute.EventRow) effect {
+	return m.stepFailed(event.Traceback, errors.New(event.Details))
+}
+
+// commandDone is the effect of a command that a host has carried out, with another one or nil.
+func (m *moveJob) commandDone(done effect) effect {
+	return func(c *Change, row *compute.ServerRow) error {
 		if done != nil {
 			if err := done(c, row); err != nil {
 				return err
 			}
 		}
 		return m.endAwaited(c)
-	}}, nil
+	}
 }
 
 // leaveSource has the source stop the server and keep it.
@@ -581,6 +598,7 @@ func (m *moveJob) returnAllocations(ctx context.Context) (next, error) {
 		return err
 	})
 	return next{Change: func(c *Change, row *compute.ServerRow) error {
+		m.HostClaim = compute.HostClaim{}
 		for _, p := range m.ports {
 			f, ok := source.port(p.ID)
 			if ok && p.Host == migration.Source && len(f.Amounts) > 0 && len(p.ResourceRequest.Groups) > 0 &&

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 
 	"github.com/berthcloud/berth/compute"
 	"github.com/berthcloud/berth/compute/serverports"
@@ -72,8 +73,52 @@ func (m *moveJob) bindSecond(ctx context.Context) (next, error) {
 	case compute.OutcomeUnknown(ctx, err):
 		return next{}, err
 	}
-	return next{Back: true, Change: m.notBoundThere(err)}, nil
+	return m.refusedAt(ctx, migration.Dest, err.Error(), m.notBoundThere(err)), nil
 }
+
+// refusedAt returns the undoing of a live migration whose destination has refused the server before
+// anything has moved, with the effect of the failed step. Another destination is chosen after it,
+// unless one was requested or Settings.LiveRetries have been tried. Other moves are undone.
+func (m *moveJob) refusedAt(ctx context.Context, host, why string, failed effect) next {
+	if m.op.Kind != KindLive || m.Node != "" || m.op.Aborted {
+		return next{Back: true, Change: failed}
+	}
+	tried, most := len(m.Refused)+1, m.s.rules.Settings.LiveRetries
+	if most >= 0 && tried > most {
+		return next{Back: true, Change: func(c *Change, row *compute.ServerRow) error {
+			event, err := m.failedAndEvent(c, row, failed)
+			if err != nil {
+				return err
+			}
+			return c.EndEvent(event.ID, &compute.StepError{
+				Text: fmt.Sprintf("Exceeded maximum number of retries. Exceeded max scheduling retries %d for instance %s "+
+					"during live migration", tried, row.ID),
+				Details: host + ": " + why,
+			})
+		}}
+	}
+	m.s.rules.Log.WarnContext(ctx, "a destination has refused a live migration; another one is chosen",
+		"server", m.subject, "host", host, "error", why)
+	return next{Back: true, UndoTo: stepClaim, Change: func(c *Change, row *compute.ServerRow) error {
+		refused := map[string]string{host: fmt.Sprintf("%.*s", maxCause, why)}
+		maps.Copy(refused, m.Refused)
+		m.Refused = refused
+		_, err := m.failedAndEvent(c, row, failed)
+		return err
+	}}
+}
+
+// failedAndEvent carries out the effect of a failed step, and begins the event of the choice that
+// follows.
+func (m *moveJob) failedAndEvent(c *Change, row *compute.ServerRow, failed effect) (compute.EventRow, error) {
+	if err := failed(c, row); err != nil {
+		return compute.EventRow{}, err
+	}
+	return c.StartEvent(m.Action, eventChoose, "")
+}
+
+// eventChoose is the choice of a destination after one has refused the server.
+const eventChoose = "conductor_live_migrate_instance"
 
 // unbindSecond removes the bindings to the destination.
 func (m *moveJob) unbindSecond(ctx context.Context) (next, error) {
@@ -128,9 +173,16 @@ func (m *moveJob) prepareDestination(ctx context.Context) (next, error) {
 				row.Generation++
 			})
 	}
-	return m.doneOrUndo(ctx, migration.Dest, func(c *Change, _ *compute.ServerRow) error {
+	event, err := m.await(ctx, migration.Dest)
+	if err != nil {
+		return next{}, err
+	}
+	if event.Result == compute.EventFailed {
+		return m.refusedAt(ctx, migration.Dest, event.Details, m.commandFailed(event)), nil
+	}
+	return next{Change: m.commandDone(func(c *Change, _ *compute.ServerRow) error {
 		return c.SetMigration(migration.ID, func(row *compute.MigrationRow) { row.Status = compute.StatusRunning })
-	})
+	})}, nil
 }
 
 // destroyAtDestination has the destination destroy what it built.

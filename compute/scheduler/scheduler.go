@@ -33,6 +33,8 @@ type MoveTarget struct {
 	// Shared is what the server has of providers that share with its host. Hosts that can use the
 	// same ones are preferred, and claims on these hosts name what the server has.
 	Shared []request.Shared
+	// Refused are the hosts that have refused the server since its move began, each with why.
+	Refused map[string]string
 }
 
 // Place chooses and claims a host for each of some servers with the same request. The error

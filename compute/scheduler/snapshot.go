@@ -42,7 +42,7 @@ func (s *Scheduler) snapshot(ctx context.Context, jobs []Claimant, again bool) (
 		}
 		resized := p.server
 		if target != nil {
-			resized.Flavor = target.Flavor
+			resized.Flavor, p.wanted.Refused = target.Flavor, target.Refused
 			if !s.rules.Settings.ResizeOnHost || target.FlavorID == p.server.FlavorID {
 				p.wanted.Ignored = p.server.Host
 			}

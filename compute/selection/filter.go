@@ -10,6 +10,9 @@ func (c *Chooser) passes(h *state) (bool, string) {
 	if h.Name == c.wanted.Ignored {
 		return false, "the server is to leave it"
 	}
+	if why, refused := c.wanted.Refused[h.Name]; refused {
+		return false, "it has refused the server: " + why
+	}
 	if c.wanted.Forced {
 		return true, ""
 	}

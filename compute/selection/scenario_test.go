@@ -68,6 +68,7 @@ func runScenarios(t *testing.T, file string, answer func(t *testing.T, question 
 //	servers s1 s2
 //	group anti-affinity most=2 members=a,b hosts=cn1
 //	same a, different b, ignore cn1, forced
+//	refused cn1 it lacks memory                      it did so before
 //	set Subset=3 Seed=7
 //	refuses cn1/br0                                  placement takes no claim of it
 type cloud struct {
@@ -128,6 +129,8 @@ func (c *cloud) line(words []string) {
 		c.wanted.Different = rest
 	case "ignore":
 		c.wanted.Ignored = rest[0]
+	case "refused":
+		c.wanted.Refused = map[string]string{rest[0]: strings.Join(rest[1:], " ")}
 	case "forced":
 		c.wanted.Forced = true
 	case "set":

@@ -119,6 +119,8 @@ type Wanted struct {
 	Same, Different []string
 	// Ignored is the name of the host that the servers are to leave, "" for none.
 	Ignored string
+	// Refused are the names of hosts that have refused the servers already, each with why.
+	Refused map[string]string
 	// Suffixes are the names that the servers have for groups of the query, by those in the offer;
 	// others are named alike.
 	Suffixes map[string]string

@@ -314,6 +314,23 @@ var scenarios = map[string]scenario{
 			}
 		},
 	},
+	"LiveGoesOn": {
+		begin: func(w *fixture) {
+			w.host("cn3", 10000)
+			w.must(w.bootOn(w.cloudService, 1, w.port(1000)))
+		},
+		do: func(w *fixture, s *cloudService) error { return w.liveOn(s) },
+		fails: func(w *fixture) func(string, fleet.Wanted) *fleet.Result {
+			source, first := must(w.Server(ctx, w.only())).Host, ""
+			return func(host string, want fleet.Wanted) *fleet.Result {
+				if host == source || want.Deleted || first != "" && host != first {
+					return nil
+				}
+				first = host
+				return &fleet.Result{Error: "it lacks a feature"}
+			}
+		},
+	},
 	"LiveAborted": {
 		begin: func(w *fixture) { w.must(w.bootOn(w.cloudService, 1, w.port(1000))) },
 		do: func(w *fixture, s *cloudService) error {

@@ -162,7 +162,7 @@ func (s *Service) CompleteLiveMigration(ctx context.Context, by compute.Caller, 
 
 // AbortLiveMigration begins to undo a live migration: one that is running, or also one that is not
 // yet. It is refused when the server has been stopped at its source, from where on nothing is
-// aborted, and while the migration is undone because it has failed. Faults are those of
+// aborted, and while the migration is undone because it has failed for good. Faults are those of
 // CompleteLiveMigration.
 func (s *Service) AbortLiveMigration(
 	ctx context.Context, by compute.Caller, id compute.ID, number int64, early bool,
@@ -180,7 +180,7 @@ func (s *Service) AbortLiveMigration(
 		if err != nil {
 			return err
 		}
-		if operation.Back && !operation.Aborted {
+		if operation.Back && operation.UndoTo == "" && !operation.Aborted {
 			return wrongMigrationState(id, number, "failed", abortMethod)
 		}
 		action, err := c.RecordAction(by, id, abortAction)
