@@ -23,9 +23,15 @@ const (
 func Retry(ctx context.Context, first time.Duration, change func() error) error {
 	for tried := 1; ; tried++ {
 		err := change()
-		if tried == retries || !errors.Is(err, ErrGeneration) ||
-			backoff.Sleep(ctx, backoff.Around(first<<min(tried-1, doublings))) != nil {
+		if tried == retries || !errors.Is(err, ErrGeneration) || PauseAfter(ctx, first, tried) != nil {
 			return err
 		}
 	}
+}
+
+// PauseAfter waits before a retry that follows so many attempts, from 1 on: about as long as the
+// first pause, doubled with each attempt up to sixteen times. The error is that of ctx when it ends
+// before.
+func PauseAfter(ctx context.Context, first time.Duration, tried int) error {
+	return backoff.Sleep(ctx, backoff.Around(first<<min(tried-1, doublings)))
 }

@@ -176,7 +176,7 @@ func (h *Host) Preview(ctx context.Context, p providertree.Placement, o SyncOpti
 // SetDisabled adds TraitDisabled to the root of a host's tree, or removes it, and changes nothing
 // else. A tree that does not exist yet is ignored: it gets the trait with the host's first report.
 func SetDisabled(ctx context.Context, root placement.UUID, disabled bool, p providertree.Placement) error {
-	return providertree.Retry(func() error {
+	return providertree.Retry(ctx, func() error {
 		tree, err := p.Tree(ctx, root, func(cur providertree.Provider) bool { return cur.ID == root })
 		if err != nil {
 			return err

@@ -99,7 +99,7 @@ func New(root placement.UUID, actual providertree.Tree, moves []Move) (Plan, err
 func Apply(
 	ctx context.Context, c providertree.Placement, root placement.UUID, moves []Move,
 ) (plan Plan, err error) {
-	err = providertree.Retry(func() error {
+	err = providertree.Retry(ctx, func() error {
 		tree, err := providertree.Read(ctx, c, root)
 		if err != nil {
 			return err

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -336,6 +338,40 @@ func TestSyncGivesUp(t *testing.T) {
 	if n := len(f.fail["remove old"]); n != 90 {
 		t.Errorf("%d attempts, want 10", 100-n)
 	}
+}
+
+// A tree that others change all the time is read again after pauses that grow, and not any more
+// when the context ends.
+func TestPausesOfSync(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var looks []time.Duration
+		began := time.Now()
+		conflict := spec(func(providertree.Tree) (providertree.Plan, error) {
+			looks = append(looks, time.Since(began))
+			return providertree.Plan{}, allocations.ErrGeneration
+		})
+		_, err := providertree.Sync(t.Context(), &fake{tree: actual()}, conflict)
+		if !errors.Is(err, allocations.ErrGeneration) || len(looks) != 10 {
+			t.Fatalf("Sync = %v after looks at %v", err, looks)
+		}
+		for i, pause := 1, allocations.Pause; i < len(looks); i, pause = i+1, min(2*pause, 16*allocations.Pause) {
+			if d := looks[i] - looks[i-1]; d < pause/2 || d > 2*pause {
+				t.Errorf("the pause before look %d is %v, want about %v", i, d, pause)
+			}
+		}
+		looks = nil
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, err := providertree.Sync(ctx, &fake{tree: actual()}, conflict); len(looks) != 1 ||
+			!errors.Is(err, allocations.ErrGeneration) {
+			t.Errorf("after its end: Sync = %v after looks at %v", err, looks)
+		}
+		tries := 0
+		err = providertree.Retry(ctx, func() error { tries++; return allocations.ErrInUse })
+		if tries != 1 || !errors.Is(err, allocations.ErrInUse) {
+			t.Errorf("after its end: Retry = %v after %d tries", err, tries)
+		}
+	})
 }
 
 // A tree that is as desired costs one read, and no usage.

@@ -57,14 +57,20 @@ type Placement interface {
 const maxAttempts = 10
 
 // Retry runs fn, which reads a tree and changes it, until its error is none that says that the tree
-// was changed concurrently, ten times at most.
-func Retry(fn func() error) (err error) {
-	for range maxAttempts {
-		if err = fn(); !IsConflict(err) {
-			break
+// was changed concurrently, ten times at most, with pauses of half a second together. When ctx
+// ends, the last error is returned.
+func Retry(ctx context.Context, fn func() error) error {
+	for tried := 1; ; tried++ {
+		if err := fn(); !IsConflict(err) || !pause(ctx, tried) {
+			return err
 		}
 	}
-	return err
+}
+
+// pause waits before a tree is read again after so many attempts, so that those who change it at
+// the same time do not meet again. It reports whether there is to be another attempt.
+func pause(ctx context.Context, tried int) bool {
+	return tried < maxAttempts && allocations.PauseAfter(ctx, allocations.Pause, tried) == nil
 }
 
 // IsConflict reports whether an error says that a tree is not as it was read.
@@ -92,15 +98,16 @@ type Spec struct {
 
 // Sync makes the tree of a root what its owner plans. The error says why the tree could not be read
 // or planned; steps that failed are in the result, and those that do not depend on them were
-// carried out all the same. Sync may be repeated, and run concurrently.
+// carried out all the same. A tree that others change meanwhile is read again after a pause, ten
+// times at most, and until ctx ends. Sync may be repeated, and run concurrently.
 func Sync(ctx context.Context, p Placement, s Spec) (result Result, err error) {
 	var removed []Provider
 	var moves []Move
-	for range maxAttempts {
+	for tried := 1; ; tried++ {
 		var plan Plan
 		if _, plan, err = s.Look(ctx, p); err != nil {
 			result = Result{}
-			if !IsConflict(err) {
+			if !IsConflict(err) || !pause(ctx, tried) {
 				break
 			}
 			continue
@@ -111,7 +118,8 @@ func Sync(ctx context.Context, p Placement, s Spec) (result Result, err error) {
 		if failure == nil {
 			moves = append(moves, plan.Moves...)
 		}
-		if failure == nil && !plan.reshapes() || failure != nil && !IsConflict(failure) {
+		if failure == nil && (!plan.reshapes() || tried == maxAttempts) ||
+			failure != nil && (!IsConflict(failure) || !pause(ctx, tried)) {
 			break
 		}
 	}
