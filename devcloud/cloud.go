@@ -54,6 +54,8 @@ type Options struct {
 
 	Hosts  int    // 1 to MaxHosts, with Netns MaxNetnsHosts
 	Driver string // Fake or Netns
+	// NUMAHosts is how many of the hosts, the last ones, report their NUMA nodes to placement.
+	NUMAHosts int
 
 	Remote       bool     // other machines may reach it
 	AllowedHosts []string // names of this machine that they may use

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/berthcloud/berth/agent/driver"
@@ -14,6 +15,7 @@ import (
 	"github.com/berthcloud/berth/compute"
 	"github.com/berthcloud/berth/compute/catalog"
 	"github.com/berthcloud/berth/compute/inventory"
+	"github.com/berthcloud/berth/compute/numa"
 	"github.com/berthcloud/berth/daemon"
 	"github.com/berthcloud/berth/daemon/hostagent"
 	"github.com/berthcloud/berth/guarantee"
@@ -27,8 +29,10 @@ const guideUUID = "3b36d91e-bf60-460f-b1f8-3322dee5cdfd"
 // hostName is the name of a host of "berth up".
 func hostName(n int) string { return fmt.Sprintf("devstack%d", n) }
 
-// upHost returns the resources of a host. Those of the first are the guide's.
-func upHost(n int) (inventory.Host, error) {
+// upHost returns the resources of a host, and its topology: two NUMA nodes. Those of the first are
+// the guide's. A host that reports its nodes to placement has half of their CPUs for servers with
+// dedicated ones, and a part of their memory in huge pages.
+func upHost(n int, nodes bool) (inventory.Host, numa.Topology, error) {
 	id, err := guarantee.ParseUUID(guideUUID)
 	h := inventory.Host{
 		ID: id, Name: guideHost,
@@ -42,7 +46,37 @@ func upHost(n int) (inventory.Host, error) {
 		h.Name = hostName(n)
 		h.ID = id.Derive(h.Name)
 	}
-	return h, err
+	const count, cpus, memoryMB, ordinaryKB, hugeKB = 2, 4, 8192, 4, 2048
+	t := numa.Topology{Reported: nodes}
+	for id := range count {
+		node := numa.Node{ID: id, Socket: id, MemoryMB: memoryMB, Distances: []int{10, 20}}
+		if id > 0 {
+			slices.Reverse(node.Distances)
+		}
+		for cpu := id * cpus; cpu < (id+1)*cpus; cpu++ {
+			node.CPUs, node.Cores = append(node.CPUs, cpu), append(node.Cores, []int{cpu})
+		}
+		node.Shared = node.CPUs
+		var hugeMB int64
+		if nodes {
+			node.Shared, node.Dedicated, hugeMB = node.CPUs[:cpus/2], node.CPUs[cpus/2:], memoryMB/8
+			h.Nodes = append(h.Nodes, inventory.Node{
+				ID: id, VCPU: inventory.Amount{Total: cpus / 2, Initial: h.VCPU.Initial},
+				PCPU: inventory.Amount{Total: cpus / 2, Initial: 1},
+				Pages: []inventory.Pages{{
+					SizeKB: ordinaryKB, Small: true, Amount: inventory.Amount{
+						Total: memoryMB - hugeMB, Reserved: h.MemoryMB.Reserved / count, Initial: h.MemoryMB.Initial,
+					},
+				}, {SizeKB: hugeKB, Amount: inventory.Amount{Total: hugeMB, Initial: 1}}},
+			})
+		}
+		node.Pages = []numa.Pages{
+			{SizeKB: ordinaryKB, Total: (memoryMB - hugeMB) * 1024 / ordinaryKB},
+			{SizeKB: hugeKB, Total: hugeMB * 1024 / hugeKB},
+		}
+		t.Nodes = append(t.Nodes, node)
+	}
+	return h, t, err
 }
 
 const (
@@ -57,13 +91,17 @@ const guidePhysicalNetwork = "physnet0"
 
 // hostReport returns what a host reports of itself. A NIC accepts ports of the VNIC type direct, as
 // many as it has virtual functions.
-func hostReport(has *inventory.Host, nic bool) (compute.Report, error) {
+func hostReport(has *inventory.Host, t numa.Topology, nic bool) (compute.Report, error) {
+	topology, err := json.Marshal(t)
+	if err != nil {
+		return compute.Report{}, err
+	}
 	node := compute.NodeRow{
 		ID: compute.ID(has.ID.String()), Name: has.Name, Type: "fake", Version: 1, Address: "127.0.0.1",
 		VCPUs: has.VCPU.Total, MemoryMB: has.MemoryMB.Total, DiskGB: has.DiskGB.Total, CPU: []byte("{}"),
+		Topology: topology,
 	}
 	if nic {
-		var err error
 		node.Devices, err = json.Marshal([]compute.Device{{PhysicalNetwork: guidePhysicalNetwork, Parent: guideNIC}})
 		if err != nil {
 			return compute.Report{}, err
@@ -91,11 +129,11 @@ func (c *cloud) hostKey(host string) func() (string, error) {
 
 // startHost starts a host, and returns when the compute service and placement have it. end ends it.
 func (c *cloud) startHost(ctx context.Context, n int) (end func(), err error) {
-	has, err := upHost(n)
+	has, topology, err := upHost(n, n >= c.opts.Hosts-c.opts.NUMAHosts)
 	if err != nil {
 		return nil, err
 	}
-	report, err := hostReport(&has, has.Name == guideHost || c.lab != nil)
+	report, err := hostReport(&has, topology, has.Name == guideHost || c.lab != nil)
 	if err != nil {
 		return nil, err
 	}

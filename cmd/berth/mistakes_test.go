@@ -44,6 +44,7 @@ var (
 		{"UpDriver", "up --driver pony", cli.ExitUsage},
 		{"UpHosts", "up --hosts 0", cli.ExitUsage},
 		{"UpHostsNetns", "up --driver netns --hosts 33", cli.ExitUsage},
+		{"UpNUMAHosts", "up --numa-hosts 2", cli.ExitUsage},
 		{"UpHostsNumber", "up --hosts many", cli.ExitUsage},
 		{"UpData", "up --data /dev/null/x", cli.ExitUsage},
 		{"UpAddress", "up --listen pony", cli.ExitUsage},

@@ -73,6 +73,8 @@ Changes are kept for the next start; --reset deletes them.
 		"`HOST:PORT`: address of metrics and readiness of all services, as /placement/metrics and /placement/readyz")
 	cmd.Flags().IntVar(&o.Hosts, "hosts", 1, "`N`: number of hosts: devstack0 with the guide's devices, devstack1 and "+
 		"so on without any, or with --driver netns each with its own")
+	cmd.Flags().IntVar(&o.NUMAHosts, "numa-hosts", 0, "`N`: number of hosts, the last ones, that report NUMA nodes to "+
+		"placement, for servers with a NUMA topology only; a change moves allocations of servers")
 	cmd.Flags().StringVar(&o.Driver, "driver", devcloud.Fake,
 		"`DRIVER`: what runs servers: fake only records them, netns makes them network namespaces with interfaces")
 	cmd.Flags().StringVar(&o.Data, "data", "", "`DIR`: directory of databases and files (default $XDG_DATA_HOME/berth/up)")
@@ -112,6 +114,9 @@ func (o *upOptions) check() error {
 	}
 	if o.Hosts < 1 || o.Hosts > most {
 		return fmt.Errorf("--hosts %d: want 1 to %d%s", o.Hosts, most, with)
+	}
+	if o.NUMAHosts < 0 || o.NUMAHosts > o.Hosts {
+		return fmt.Errorf("--numa-hosts %d: want 0 to %d, the number of hosts", o.NUMAHosts, o.Hosts)
 	}
 	return nil
 }

@@ -38,6 +38,7 @@ var shown = []struct{ page, first, why string }{
 	{"docs/first-steps.md", "git clone", "needs the network"},
 	{"docs/first-steps.md", "$ ", "what is typed with what is printed, which conformance/guide types"},
 	{"docs/operations/moves.md", "$ ", "what is typed with what is printed, which conformance/guide types"},
+	{"docs/operations/numa.md", "$ ", "what is typed with what is printed, which conformance/guide types"},
 	{"docs/operations/namespaces.md", "$ ", "what is typed with what is printed, which conformance/namespaces types"},
 	{
 		"docs/operations/make-inventories.md", "$ ",

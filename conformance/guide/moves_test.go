@@ -147,9 +147,15 @@ func (w withToken) RoundTrip(r *http.Request) (*http.Response, error) {
 func playMoves(t *testing.T, run func(line string) string) {
 	t.Helper()
 	page := readPage(t, moves)
-	known := page.printed(t, "openstack resource provider list") // ids that follow from names
+	page.play(t, page.printed(t, "openstack resource provider list"), run) // ids that follow from names
+}
+
+// play runs the commands of a page, with its variables, and compares their output but ids that are
+// not known.
+func (p *page) play(t *testing.T, known string, run func(line string) string) {
+	t.Helper()
 	variables := map[string]string{}
-	page.compare(t, known, func(c *typed) string {
+	p.compare(t, known, func(c *typed) string {
 		line := c.line
 		for name, value := range variables {
 			line = strings.ReplaceAll(line, "$"+name, value)

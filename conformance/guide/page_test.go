@@ -22,7 +22,7 @@ func readPage(t *testing.T, path string) *page {
 		t.Fatal(err)
 	}
 	p := &page{path: path, lines: strings.Split(string(data), "\n")}
-	if p.commands = commandsOf(p.lines); len(p.commands) < 20 {
+	if p.commands = commandsOf(p.lines); len(p.commands) < 15 {
 		t.Fatalf("%s has %d commands: this test looks for the wrong thing", path, len(p.commands))
 	}
 	return p

@@ -165,8 +165,9 @@ var rules = []struct{ pkg, may string }{
 		"agent/settings agent/tc client client/berthclient compute compute/inventory config daemon guarantee logging " +
 		"osloconfig"},
 	{"devcloud", "agent agent/driver agent/driver/netns agent/enforce agent/host agent/settings agent/tc client " +
-		"client/berthclient compute compute/catalog compute/inventory config daemon daemon/hostagent fault guarantee " +
-		"httpapi httpapi/identityapi httpapi/imageapi identity identity/hostkey identity/local images internal/backoff " +
+		"client/berthclient compute compute/catalog compute/inventory compute/numa config daemon daemon/hostagent " +
+		"fault guarantee httpapi httpapi/identityapi httpapi/imageapi identity " +
+		"identity/hostkey identity/local images internal/backoff " +
 		"internal/gcpolicy logging network osloconfig"},
 	{"ops/capacity", "fault ops/cloud ops/explain placement placement/candidates placement/snapshot"},
 	{"ops/cloud", "placement placement/snapshot"},
