@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 
 	"github.com/berthcloud/berth/compute/hostlist"
 	"github.com/berthcloud/berth/compute/inventory"
+	"github.com/berthcloud/berth/placement"
 )
 
 // An Assignment is what of a host a server has of its own: chosen with its claim, stored with the
@@ -25,21 +27,51 @@ type (
 type Assignable struct {
 	// Devices are the devices with addresses or a type of mediated devices.
 	Devices []inventory.Device `json:"devices,omitempty"`
+	// Providers are the UUIDs of devices' providers that do not follow from the names: see
+	// inventory.Synced.
+	Providers map[string]placement.UUID `json:"providers,omitempty"`
 }
 
-// AssignableOf returns what servers can be assigned of an inventory, as it is stored; nil for
-// nothing.
-func AssignableOf(has *inventory.Host) (json.RawMessage, error) {
-	var all Assignable
+// ReadAssignable reads it as rows have it.
+func (n *NodeRow) ReadAssignable() (all Assignable, err error) {
+	if len(n.Assignable) > 0 {
+		if err = json.Unmarshal(n.Assignable, &all); err != nil {
+			err = fmt.Errorf("reading what servers can be assigned of %s: %w", n.Name, err)
+		}
+	}
+	return all, err
+}
+
+// SetAssignable stores what servers can be assigned of an inventory.
+func (n *NodeRow) SetAssignable(has *inventory.Host) error {
+	all, err := n.ReadAssignable()
+	if err != nil {
+		return err
+	}
+	all.Devices = nil
 	for _, d := range has.Devices {
 		if len(d.Addresses) > 0 || d.MdevType != "" {
 			all.Devices = append(all.Devices, d)
 		}
 	}
-	if len(all.Devices) == 0 {
-		return nil, nil
+	return n.storeAssignable(all)
+}
+
+// SetProviders stores the UUIDs of devices' providers, and reports whether others were stored.
+func (n *NodeRow) SetProviders(providers map[string]placement.UUID) (changed bool, err error) {
+	all, err := n.ReadAssignable()
+	if err != nil || maps.Equal(all.Providers, providers) {
+		return false, err
 	}
-	return json.Marshal(all)
+	all.Providers = providers
+	return true, n.storeAssignable(all)
+}
+
+func (n *NodeRow) storeAssignable(all Assignable) (err error) {
+	if n.Assignable = nil; len(all.Devices)+len(all.Providers) > 0 {
+		n.Assignable, err = json.Marshal(all)
+	}
+	return err
 }
 
 // Units are the units of devices in an assignment, by device and class; none of nil.

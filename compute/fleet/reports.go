@@ -13,6 +13,7 @@ import (
 	"github.com/berthcloud/berth/compute"
 	"github.com/berthcloud/berth/compute/inventory"
 	"github.com/berthcloud/berth/fault"
+	"github.com/berthcloud/berth/placement"
 	"github.com/berthcloud/berth/placement/providertree"
 )
 
@@ -78,7 +79,7 @@ func reportNode(tx *compute.Tx, r compute.Report) error {
 		row.Additions, row.CreatedAt, tx.At
 	said.Assignable = row.Assignable
 	if r.Inventory != nil {
-		if said.Assignable, err = compute.AssignableOf(r.Inventory); err != nil {
+		if err := said.SetAssignable(r.Inventory); err != nil {
 			return err
 		}
 	}
@@ -220,6 +221,9 @@ func (s *Service) SyncTree(
 			s.db.Rules.Log.Warn(w, "host", host)
 		}
 	}
+	if err == nil {
+		err = s.setProviders(ctx, compute.ID(has.ID.String()), synced.Providers)
+	}
 	refused := service.StartError
 	switch {
 	case err == nil:
@@ -231,6 +235,34 @@ func (s *Service) SyncTree(
 		err = errors.Join(err, s.setStartError(ctx, host, refused))
 	}
 	return synced.Warnings, err
+}
+
+// setProviders stores the UUIDs of the providers of a compute node's devices, if others are stored.
+func (s *Service) setProviders(ctx context.Context, node compute.ID, providers map[string]placement.UUID) error {
+	change := func(r compute.Reader) (row compute.NodeRow, changed bool, err error) {
+		if row, err = compute.One[compute.NodeRow](r, compute.Where(compute.ByID, node)); err == nil {
+			changed, err = row.SetProviders(providers)
+		}
+		return row, changed, err
+	}
+	var changed bool
+	err := s.db.View(ctx, func(r compute.Reader) (err error) {
+		_, changed, err = change(r)
+		return err
+	})
+	if errors.Is(err, compute.ErrNoRow) {
+		return nil // the node has never reported
+	}
+	if err != nil || !changed {
+		return err
+	}
+	return s.db.Update(ctx, func(tx *compute.Tx) error {
+		row, changed, err := change(tx)
+		if err != nil || !changed {
+			return err
+		}
+		return tx.Replace(&row)
+	})
 }
 
 // additions returns what files are stored to have added to the tree of a compute node.

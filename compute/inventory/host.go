@@ -12,6 +12,7 @@ import (
 
 	"github.com/berthcloud/berth/guarantee"
 	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/placement/providertree"
 )
 
 // The resource classes of a host.
@@ -193,4 +194,22 @@ func (h *Host) DeviceName(d Device) string { return h.Name + "_" + d.Suffix }
 // and the name, so that making it twice makes one.
 func (h *Host) DeviceID(d Device) placement.UUID {
 	return placement.UUID(h.ID.Derive(h.DeviceName(d)).String())
+}
+
+// namedProviders are the providers of devices that placement has by their names under other UUIDs,
+// by Suffix; nil for none.
+func (h *Host) namedProviders(actual providertree.Tree) map[string]placement.UUID {
+	var all map[string]placement.UUID
+	for _, d := range h.Devices {
+		name := h.DeviceName(d)
+		i := slices.IndexFunc(actual.Providers, func(p providertree.Provider) bool { return p.Name == name })
+		if i < 0 || actual.Providers[i].ID == h.DeviceID(d) {
+			continue
+		}
+		if all == nil {
+			all = map[string]placement.UUID{}
+		}
+		all[d.Suffix] = actual.Providers[i].ID
+	}
+	return all
 }

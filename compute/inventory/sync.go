@@ -16,6 +16,9 @@ import (
 type Synced struct {
 	Warnings []string            // what an operator should know
 	Moves    []providertree.Move // in the order in which they were made
+	// Providers are the UUIDs of devices' providers that do not follow from the names, by Suffix: Nova
+	// made them.
+	Providers map[string]placement.UUID
 }
 
 // SyncOptions are how the tree of a host is synced.
@@ -71,7 +74,7 @@ func (h *Host) Sync(ctx context.Context, p providertree.Placement, o SyncOptions
 			return now // a concurrent sync has changed it
 		})
 	}
-	return Synced{Warnings: cur.warnings, Moves: result.Moves}, err
+	return Synced{Warnings: cur.warnings, Moves: result.Moves, Providers: cur.providers}, err
 }
 
 // A planning is a sync of a host, or a preview of one.
@@ -81,6 +84,8 @@ type planning struct {
 	stored   Additions // what is stored that files have added
 	added    Additions // of the last plan
 	warnings []string
+	// providers is Synced.Providers.
+	providers map[string]placement.UUID
 }
 
 // spec is what is synced.
@@ -105,7 +110,7 @@ func (p *planning) spec(ctx context.Context) providertree.Spec {
 				p.stored, cur.Added = all, all // a concurrent sync may have added something
 				plan, err = cur.Plan(actual)
 			}
-			p.warnings, p.added = plan.Warnings, plan.Added
+			p.warnings, p.added, p.providers = plan.Warnings, plan.Added, cur.namedProviders(actual)
 			if err != nil && p.Starting {
 				err = &StartError{err}
 			}

@@ -1,7 +1,6 @@
 package scheduler
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -90,16 +89,17 @@ func assignableOf(tx *compute.Tx, node string) (all assignable, err error) {
 	if errors.Is(err, compute.ErrNoRow) {
 		return all, nil // it was renamed, or its service was deleted
 	}
-	if err == nil && len(all.node.Assignable) > 0 {
-		if err = json.Unmarshal(all.node.Assignable, &all.Assignable); err != nil {
-			err = fmt.Errorf("reading what servers can be assigned of %s: %w", node, err)
-		}
+	if err == nil {
+		all.Assignable, err = all.node.ReadAssignable()
 	}
 	return all, err
 }
 
-// provider is the UUID of a device's provider, which follows from its name.
+// provider is the UUID of a device's provider, which follows from its name unless Nova made it.
 func (a assignable) provider(device string) placement.UUID {
+	if id := a.Providers[device]; id != "" {
+		return id
+	}
 	id, err := guarantee.ParseUUID(string(a.node.ID))
 	if err != nil {
 		return "" // of no provider

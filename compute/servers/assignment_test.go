@@ -20,6 +20,9 @@ import (
 	"github.com/berthcloud/berth/internal/dbtest"
 	"github.com/berthcloud/berth/internal/racetest"
 	"github.com/berthcloud/berth/internal/sqltest"
+	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/placement/providertree"
+	"github.com/berthcloud/berth/placement/providertree/providertreetest"
 	"github.com/berthcloud/berth/sqlstore"
 	"github.com/berthcloud/berth/sqlstore/rowtable"
 )
@@ -344,6 +347,26 @@ func TestPCIDevicesWithoutAddresses(t *testing.T) {
 	w.equip("cn2", inventory.Host{Devices: qats(2, 1)})
 	if id, state := w.bootOf("qat1"); state != compute.Active || len(w.addresses("cn2")[id]) != 1 {
 		t.Errorf("the server is %s: %s", state, w.why(id))
+	}
+}
+
+// Devices are found in a tree that Nova made, whose providers have UUIDs of their own.
+func TestPCIDevicesOfNovasProviders(t *testing.T) {
+	w := newFixture(t, 0)
+	w.withAliases()
+	w.equip("cn1", inventory.Host{})
+	_, node := computetest.Host("cn1", 0)
+	w.must(providertreetest.Set(ctx, w.places, providertree.Provider{
+		ID: placement.UUID(computetest.ID("card")), Name: "cn1_0000:10:00.0", Parent: placement.UUID(node.ID),
+		Inventories: map[string]placement.Inventory{"CUSTOM_QAT": providertreetest.Offer(1)},
+	}))
+	w.later(10 * time.Minute) // after which the tree is read again
+	for range 2 {             // what is stored remains with the next report
+		w.equip("cn1", inventory.Host{Devices: qats(1, 1)[:1]})
+	}
+	id, state := w.bootOf("qat1")
+	if got := w.addresses("cn1")[id]; state != compute.Active || len(got) != 1 {
+		t.Errorf("the server is %s with %v: %s", state, got, w.why(id))
 	}
 }
 
