@@ -233,7 +233,7 @@ func TestHostDoesNotServeAfterItsStart(t *testing.T) {
 	for range 2 {
 		err := w.start("cn1", 0, 8)
 		if err == nil ||
-			!strings.Contains(err.Error(), "server "+string(id)+" (vm) (2 VCPU): cn1 has no shared CPUs any more") {
+			!strings.Contains(err.Error(), "server "+string(id)+" (vm) (2 VCPU): the host has no shared CPUs any more") {
 			t.Fatalf("SyncTree = %v", err)
 		}
 	}
