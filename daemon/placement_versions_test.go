@@ -24,14 +24,18 @@ import (
 func TestPlacementCheck(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
+		var mu sync.Mutex        // for the check's goroutine and this one
 		newest, requests := 0, 0 // 0: it does not answer
 		pause := placementCheckEvery / 2
 		c := placementCheck{
 			minor: 36, purpose: "its hosts", extra: 39, without: "a thing",
 			log: slog.New(slog.NewTextHandler(&log, nil)),
 			supports: func(ctx context.Context, minor int) error {
+				mu.Lock()
 				requests++
-				return supportedBy(newest)(ctx, minor)
+				answered := newest
+				mu.Unlock()
+				return supportedBy(answered)(ctx, minor)
 			},
 		}
 		tooOld := func(minor int) string {
@@ -60,8 +64,9 @@ func TestPlacementCheck(t *testing.T) {
 			{36, true, "ok", "level=WARN", 2},
 			{29, true, "ok", "", 0}, // it is not looked at any more
 		} {
-			log.Reset()
-			newest, requests = step.newest, 0
+			mu.Lock()
+			newest = step.newest
+			mu.Unlock()
 			time.Sleep(pause) // of the bubble's clock
 			pause = placementCheckEvery
 			synctest.Wait()
@@ -76,6 +81,10 @@ func TestPlacementCheck(t *testing.T) {
 			if requests != step.requests {
 				t.Errorf("with 1.%d it has sent %d requests, want %d", step.newest, requests, step.requests)
 			}
+			mu.Lock()
+			log.Reset()
+			requests = 0
+			mu.Unlock()
 		}
 		<-done
 	})

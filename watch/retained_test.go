@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,6 +19,7 @@ func TestAwaitChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := watch.NewStore(still{}, nil)
 		var polls watch.Retained
+		var mu sync.Mutex // for the goroutines of changes and this one
 		stored, reads := "a", 0
 		failed := errors.New("no")
 		var failure error
@@ -25,6 +27,8 @@ func TestAwaitChange(t *testing.T) {
 			before, begin := reads, time.Now()
 			got, err := watch.AwaitChange(ctx, store, &polls, watch.Caller{Name: name, State: state}, wait,
 				func(rows.Reader) (string, error) {
+					mu.Lock()
+					defer mu.Unlock()
 					reads++
 					return stored, failure
 				}, func(s string) (string, error) { return s, nil })
@@ -34,7 +38,9 @@ func TestAwaitChange(t *testing.T) {
 			return fmt.Sprintf("%s after %v, %d reads", got, time.Since(begin), reads-before)
 		}
 		change := func(to string) {
+			mu.Lock()
 			stored = to
+			mu.Unlock()
 			store.Notify(rows.Notes{All: true})
 		}
 		after := func(do func()) { time.AfterFunc(time.Second, do) }

@@ -151,8 +151,8 @@ func testClaims(t *testing.T, _ *clienttest.Proxy, c *placementclient.Compute) {
 		allocations.ErrCapacity)
 	removed := claimed(1, nil)
 	removed.Amounts = allocations.Amounts{"5e57b85f-1e1a-4a5a-8b4f-0123456789ab": {guarantee.EgressBandwidth: 1}}
-	clienttest.WantIs(t, "SetAllocations of a provider that does not exist",
-		c.SetAllocations(ctx, clienttest.ServerID, removed), allocations.ErrCapacity)
+	clienttest.WantIs(t, "SetAllocations of a provider that does not exist", // upstream keeps the consumer then
+		c.SetAllocations(ctx, "5e57b85f-1e1a-4a5a-8b4f-0123456789ac", removed), allocations.ErrCapacity)
 	clienttest.Must(t, "SetAllocations", c.SetAllocations(ctx, clienttest.ServerID, claimed(600, nil)))
 	clienttest.WantIs(t, "SetAllocations of a new consumer again",
 		c.SetAllocations(ctx, clienttest.ServerID, claimed(600, nil)), allocations.ErrGeneration)

@@ -292,7 +292,8 @@ func TestSpecsThatNothingHonours(t *testing.T) {
 		{`{"hw:cpu_policy": "dedicated"}`, plain, 202, ""},
 		{
 			`{"pci_passthrough:alias": "gpu:1"}`, plain, 400,
-			"pci_passthrough:alias=gpu:1, which nothing here honours: servers get PCI devices as ports only.",
+			"pci_passthrough:alias=gpu:1, which nothing here honours: servers get PCI devices as ports only, without " +
+				"[filter_scheduler] pci_in_placement.",
 		},
 		{`{"hw:numa_nodes": "2"}`, plain, 400, "hw:numa_nodes=2, which nothing here honours"},
 		{`{"hw:numa_nodes": "3"}`, plain, 400, "cannot be evenly distributed across instance NUMA nodes"},
