@@ -54,12 +54,14 @@ func (s *Service) consumers(
 				return err
 			}
 			c.Units = assigned.units()
+			flavors := c.Topologies
+			c.Topologies = onNodes(flavors, assigned.now)
 			all[string(row.ID)] = c
 			for migration, moved := range server {
 				if moved == row.ID {
 					c.Label = fmt.Sprintf("migration %s of server %s (%s)", migration, row.ID, row.Name)
 					c.Unbuilt = false // it is on the source
-					c.Units = assigned.unitsOf(migration)
+					c.Units, c.Topologies = assigned.unitsOf(migration), onNodes(flavors, assigned.of(migration))
 					all[string(migration)] = c
 				}
 			}
@@ -181,10 +183,32 @@ func assignedOn(r compute.Reader, server compute.ID, host string) (a assignedUni
 // units are the units of devices that the server has.
 func (a assignedUnits) units() []inventory.Unit { return compute.Units(a.now) }
 
-// unitsOf are those of one of its migrations: what it may come back to.
-func (a assignedUnits) unitsOf(migration compute.ID) []inventory.Unit {
+// of is what one of its migrations has: what it may come back to.
+func (a assignedUnits) of(migration compute.ID) *compute.Assignment {
 	if former, onHost := a.former[migration]; onHost {
-		return compute.Units(former)
+		return former
 	}
-	return a.units()
+	return a.now
+}
+
+// unitsOf are the units of devices of one of its migrations.
+func (a assignedUnits) unitsOf(migration compute.ID) []inventory.Unit {
+	return compute.Units(a.of(migration))
+}
+
+// onNodes are topologies with the nodes of the host that their cells were assigned.
+func onNodes(topologies [][]inventory.Cell, a *compute.Assignment) [][]inventory.Cell {
+	if a == nil {
+		return topologies
+	}
+	all := make([][]inventory.Cell, len(topologies))
+	for i, cells := range topologies {
+		if all[i] = slices.Clone(cells); len(cells) != len(a.Cells) {
+			continue
+		}
+		for k := range cells {
+			all[i][k].Node = &a.Cells[k].Node
+		}
+	}
+	return all
 }

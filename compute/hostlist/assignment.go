@@ -10,11 +10,18 @@ type Assignment struct {
 
 // A Cell is a virtual NUMA node of a server, on a NUMA node of its host.
 type Cell struct {
-	Node int `json:"node"` // of the host
+	Node  int   `json:"node"`            // of the host
+	VCPUs []int `json:"vcpus,omitempty"` // the numbers that the cell's CPUs have in the server, sorted
+	// Siblings are the VCPUs, by core of the host, that are pinned to threads of one.
+	Siblings [][]int `json:"siblings,omitempty"`
 	// CPUs are the CPUs of the host that virtual CPUs are pinned to, by their numbers in the server.
 	CPUs map[int]int `json:"cpus,omitempty"`
 	// Shared are the CPUs of the host that the cell's other virtual CPUs may run on, sorted.
-	Shared   []int `json:"shared,omitempty"`
+	Shared []int `json:"shared,omitempty"`
+	// Emulator are the CPUs of the host that the hypervisor itself runs on, and Blocked those that
+	// nobody runs on, since they are threads of an isolated core.
+	Emulator []int `json:"emulator,omitempty"`
+	Blocked  []int `json:"blocked,omitempty"`
 	MemoryMB int64 `json:"memory_mb"` // MiB
 	PageKB   int64 `json:"page_kb"`   // KiB, the size of its pages; 0 for ordinary ones
 }

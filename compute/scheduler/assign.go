@@ -40,7 +40,11 @@ func assign(tx *compute.Tx, to assigned) (*compute.Assignment, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(aliases) == 0 && !mayHaveMdevs(to.claim) {
+	topology, err := extraspecs.Topology(to.flavor, to.image)
+	if err != nil {
+		topology = extraspecs.NUMA{} // a flavor that was changed since: the server has run without
+	}
+	if len(aliases) == 0 && !mayHaveMdevs(to.claim) && len(topology.Cells) == 0 {
 		return nil, nil
 	}
 	host, err := assignableOf(tx, to.claim.Node)
@@ -49,9 +53,12 @@ func assign(tx *compute.Tx, to assigned) (*compute.Assignment, error) {
 	}
 	var a compute.Assignment
 	a.Mdevs = host.mdevs(to.claim)
-	if len(aliases) > 0 {
+	if len(aliases)+len(topology.Cells) > 0 {
 		taken, err := takenAssignments(tx, to.claim.Host, to.id)
 		if err != nil {
+			return nil, err
+		}
+		if a.Cells, err = host.cells(to.claim, topology, taken); err != nil {
 			return nil, err
 		}
 		if a.PCIDevices, err = host.pciDevices(to.claim, aliases, tx.Settings.Requests.PCI, taken); err != nil {

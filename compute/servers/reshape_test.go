@@ -187,6 +187,47 @@ func TestHostReportsNodes(t *testing.T) {
 	w.calm("the starts")
 }
 
+// Servers with dedicated CPUs get some of their own, of one node, also while they are resized on
+// their host, and they are those of the node that placement has them on when the host begins to
+// report its nodes. A host without free CPUs of a node is refused, whatever placement counts.
+func TestCPUsAreChosen(t *testing.T) {
+	w := newFixture(t, 0)
+	w.pinned()
+	w.must(w.start("cn1", 0, 8)) // four of each node: the even ones of node 0
+	given := map[int]compute.ID{}
+	for range 2 {
+		id, state := w.bootOf("pinned3")
+		if state != compute.Active {
+			t.Fatalf("a server is %s: %s", state, w.why(id))
+		}
+		cells := must(w.Cells(ctx, must(w.Server(ctx, id)).ServerRow))
+		if len(cells) != 1 || len(cells[0].CPUs) != 3 || cells[0].MemoryMB != 128 {
+			t.Fatalf("the server has the cells %+v", cells)
+		}
+		for _, cpu := range cells[0].CPUs {
+			if given[cpu] != "" || cpu%2 != cells[0].Node {
+				t.Errorf("CPU %d of node %d is given to %s and to %s", cpu, cells[0].Node, given[cpu], id)
+			}
+			given[cpu] = id
+		}
+	}
+	if id, state := w.bootOf("pinned"); state != compute.Error ||
+		!strings.Contains(w.why(id), "NUMA nodes have the CPUs") {
+		t.Errorf("a server of two CPUs is %s, and one of each node is free: %s", state, w.why(id))
+	}
+	w.must(w.startWithNodes("cn1", 0, 4))
+	for _, id := range given {
+		node := must(w.Cells(ctx, must(w.Server(ctx, id)).ServerRow))[0].Node
+		want := map[string]int64{
+			fmt.Sprintf("cn1_NUMA%d PCPU", node): 3, fmt.Sprintf("cn1_NUMA%d_4 MEMORY_MB", node): 128, "cn1 DISK_GB": 1,
+		}
+		if got := w.holds(id, "cn1"); !maps.Equal(got, want) {
+			t.Errorf("the server on node %d has %v, want %v", node, got, want)
+		}
+	}
+	w.calm("the servers")
+}
+
 // The allocations that a migration has on the host move as well, and come back with a revert.
 func TestReshapeDuringAResize(t *testing.T) {
 	for _, end := range []string{"confirm", "revert"} {

@@ -34,6 +34,22 @@ func (s *Service) Server(ctx context.Context, id compute.ID) (one Server, err er
 	return one, err
 }
 
+// Cells returns the NUMA cells that a server has on its host, nil for none.
+func (s *Service) Cells(ctx context.Context, server compute.ServerRow) (cells []compute.Cell, err error) {
+	err = s.store.View(ctx, func(r compute.Reader) error {
+		row, _, err := compute.Hosted(r, server.ID, server.Host)
+		if err != nil {
+			return err
+		}
+		a, err := compute.ReadAssignment(row.Assignment)
+		if a != nil {
+			cells = a.Cells
+		}
+		return err
+	})
+	return cells, err
+}
+
 func readServer(rules compute.Rules, r compute.Reader, id compute.ID) (Server, error) {
 	row, err := compute.OneOr[compute.ServerRow](r, compute.NoServer(id), compute.Where(compute.ByID, id))
 	if err != nil {

@@ -319,6 +319,29 @@ func TestSpecsThatNothingHonours(t *testing.T) {
 	}
 }
 
+// The topology of a server is its cells; where they are on the host is for administrators.
+func TestTopology(t *testing.T) {
+	s := newSide(t)
+	s.Reset(t)
+	row := computetest.Server("vm", "cn1")
+	row.Project = nova.Projects()["demo"]
+	cells := `{"cells": [{"node": 1, "vcpus": [0, 1, 2], "siblings": [[0, 2]], "cpus": {"0": 5, "2": 13}, "shared": [4],
+		"memory_mb": 512, "page_kb": 2048}]}`
+	computetest.Add(t, s.store, row, &compute.HostedRow{
+		Server: row.ID, Host: "cn1", DesiredState: compute.DesiredRunning, Assignment: []byte(cells),
+	})
+	const seen = `{"nodes": [{"vcpu_set": [0,1,2], "memory_mb": 512, "siblings": [[0,2]]`
+	for who, want := range map[string]string{
+		"member": seen + `}], "pagesize_kb": 2048}`,
+		"admin":  seen + `, "host_node": 1, "cpu_pinning": {"0":5,"2":13}}], "pagesize_kb": 2048}`,
+	} {
+		status, answer := s.say(t, said{who, "GET", "/v2.1/servers/" + string(row.ID) + "/topology", "compute 2.78", ""})
+		if status != http.StatusOK || strings.TrimSpace(answer) != want {
+			t.Errorf("for %s the topology is %d %s, want %s", who, status, answer, want)
+		}
+	}
+}
+
 // Servers have no volumes, files or certificates, which Nova's may have.
 func TestNoVolumes(t *testing.T) {
 	s := newSide(t)

@@ -83,13 +83,13 @@ var rules = []struct{ pkg, may string }{
 		"placement/providertree watch"},
 	{"compute/hostlist", ""},
 	{"compute/inventory", "guarantee placement placement/providertree"},
-	{"compute/numa", ""},
+	{"compute/numa", "compute/hostlist"},
 	{"compute/lifecycle", "allocations compute compute/hostlist compute/operation compute/request compute/scheduler " +
 		"compute/selection compute/serverports fault guarantee placement watch"},
 	{"compute/operation", ""},
 	{"compute/request", "compute/extraspecs fault guarantee placement"},
-	{"compute/scheduler", "allocations compute compute/extraspecs compute/inventory compute/numa compute/request " +
-		"compute/selection fault guarantee placement"},
+	{"compute/scheduler", "allocations compute compute/extraspecs compute/hostlist compute/inventory compute/numa " +
+		"compute/request compute/selection fault guarantee placement"},
 	{"compute/selection", "allocations compute/request placement"},
 	{"compute/serverports", "compute compute/request fault guarantee"},
 	{"compute/servers", "compute compute/extraspecs compute/lifecycle compute/request compute/scheduler " +

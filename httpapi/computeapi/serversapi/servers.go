@@ -1,8 +1,11 @@
 package serversapi
 
 import (
+	"encoding/json"
+	"maps"
 	"net/http"
 
+	"github.com/berthcloud/berth/compute"
 	"github.com/berthcloud/berth/compute/servers"
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/computeapi/wire"
@@ -33,13 +36,42 @@ func showServer(q *wire.Request) error {
 		wire.Single("server", serverView(q, s, shownParts{whole: true, groups: q.Minor >= 71})))
 }
 
-// showTopology shows the NUMA nodes of a server, of which there are none: extra specs that require
-// some are refused.
+// showTopology shows the NUMA cells of a server. Who may only see that it has some does not see
+// where on the host they are (compute:server:topology:host:index). Servers without any, and those
+// whose host has not reported its topology, have none.
 func showTopology(q *wire.Request) error {
-	if _, err := q.ServerInPath("compute:server:topology:index"); err != nil {
+	s, err := q.ServerInPath("compute:server:topology:index")
+	if err != nil {
 		return err
 	}
-	return q.Respond(http.StatusOK, view.Object{view.Texts[string]("nodes", nil), view.Null("pagesize_kb")})
+	cells, err := q.API.Servers.Cells(q.Context(), s.ServerRow)
+	if err != nil {
+		return err
+	}
+	host := q.May("compute:server:topology:host:index", wire.OfServer(s))
+	pages := view.Null("pagesize_kb")
+	if len(cells) > 0 && cells[0].PageKB > 0 {
+		pages = view.Int("pagesize_kb", cells[0].PageKB)
+	}
+	return q.Respond(http.StatusOK, view.Object{view.List("nodes", cells, func(c compute.Cell) view.Object {
+		pins := map[int]int{}
+		maps.Copy(pins, c.CPUs)
+		return view.Object{
+			numbers("vcpu_set", append([]int{}, c.VCPUs...)), view.Int("memory_mb", c.MemoryMB),
+			numbers("siblings", append([][]int{}, c.Siblings...)),
+		}.If(host, view.Int("host_node", c.Node), numbers("cpu_pinning", pins))
+	}), pages})
+}
+
+// numbers is a member of numbers: a list, lists of some, or an object.
+func numbers[T []int | [][]int | map[int]int](name string, all T) view.Member {
+	return view.Value(name, func(j *httpapi.JSON) {
+		text, err := json.Marshal(all)
+		if err != nil {
+			panic("computeapi: " + err.Error()) // numbers only
+		}
+		j.Raw(text)
+	})
 }
 
 var (

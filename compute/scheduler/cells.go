@@ -1,0 +1,104 @@
+package scheduler
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/berthcloud/berth/compute"
+	"github.com/berthcloud/berth/compute/extraspecs"
+	"github.com/berthcloud/berth/compute/hostlist"
+	"github.com/berthcloud/berth/compute/inventory"
+	"github.com/berthcloud/berth/compute/numa"
+	"github.com/berthcloud/berth/compute/request"
+	"github.com/berthcloud/berth/compute/selection"
+	"github.com/berthcloud/berth/guarantee"
+	"github.com/berthcloud/berth/placement"
+)
+
+// cells chooses the NUMA nodes and the CPUs of a server's cells: the nodes of its claim on a host
+// that reports them to placement, and any on another. A host that has reported no topology, of an
+// earlier release, gives none.
+func (a assignable) cells(
+	claim *selection.Claim, t extraspecs.NUMA, assignments []compute.Assignment,
+) ([]hostlist.Cell, error) {
+	if len(t.Cells) == 0 || len(a.node.Topology) == 0 {
+		return nil, nil
+	}
+	var top numa.Topology
+	if err := json.Unmarshal(a.node.Topology, &top); err != nil {
+		return nil, fmt.Errorf("reading the topology of %s: %w", a.node.Name, err)
+	}
+	if len(top.Nodes) == 0 {
+		return nil, nil
+	}
+	id, err := guarantee.ParseUUID(string(a.node.ID))
+	if err != nil {
+		return nil, fmt.Errorf("the compute node %s: %w", a.node.Name, err)
+	}
+	host := inventory.Host{ID: id, Name: a.node.Name}
+	provider := func(name string) placement.UUID { return placement.UUID(id.Derive(name).String()) }
+
+	r := numa.Request{Threads: t.CPU.Threads}
+	dedicated := claims(claim, inventory.PCPU)
+	nodes := request.Nodes(claim.Mappings)
+	for i, c := range t.Cells {
+		cell := numa.RequestedCell{MemoryMB: c.MemoryMB, PageKB: max(t.PageKB, 0)}
+		for cpu := range c.Shared.Numbers() {
+			cell.Shared = append(cell.Shared, int(cpu))
+		}
+		for cpu := range c.Dedicated.Numbers() {
+			if dedicated {
+				cell.Dedicated = append(cell.Dedicated, int(cpu))
+			} else { // the host counts them as VCPU: see [workarounds] disable_fallback_pcpu_query
+				cell.Shared = append(cell.Shared, int(cpu))
+			}
+		}
+		if i == 0 && t.CPU.Isolate && dedicated {
+			cell.Emulator = 1
+		}
+		if i < len(nodes) {
+			at := slices.IndexFunc(top.Nodes, func(n numa.Node) bool { return provider(host.NodeName(n.ID)) == nodes[i] })
+			if at < 0 {
+				return nil, &HostRefused{Why: "the host does not report any more the NUMA nodes that were allocated"}
+			}
+			n := top.Nodes[at]
+			r.Allowed = append(r.Allowed, []int{n.ID})
+			cell.PageKB = pagesOf(n, func(size int64) bool {
+				return claim.Amounts[string(provider(host.PagesName(n.ID, size)))][inventory.MemoryMB] > 0
+			})
+		}
+		r.Cells = append(r.Cells, cell)
+	}
+	var taken numa.Taken
+	for _, other := range assignments {
+		for _, c := range other.Cells {
+			taken.Add(c)
+		}
+	}
+	cells, why := top.Choose(r, taken)
+	if why != "" {
+		return nil, &HostRefused{Why: why}
+	}
+	return cells, nil
+}
+
+// claims reports whether a claim has something of a class.
+func claims(claim *selection.Claim, class string) bool {
+	for _, classes := range claim.Amounts {
+		if classes[class] > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// pagesOf is the size of the huge pages of a node that are claimed, 0 for ordinary pages.
+func pagesOf(n numa.Node, claimed func(sizeKB int64) bool) int64 {
+	for i, p := range n.Pages {
+		if i > 0 && claimed(p.SizeKB) {
+			return p.SizeKB
+		}
+	}
+	return 0
+}
