@@ -19,7 +19,7 @@ type Cell struct {
 	// Shared are the CPUs of the host that the cell's other virtual CPUs may run on, sorted.
 	Shared []int `json:"shared,omitempty"`
 	// Emulator are the CPUs of the host that the hypervisor itself runs on, and Blocked those that
-	// nobody runs on, since they are threads of an isolated core.
+	// no server may use, since they are threads of an isolated core.
 	Emulator []int `json:"emulator,omitempty"`
 	Blocked  []int `json:"blocked,omitempty"`
 	MemoryMB int64 `json:"memory_mb"` // MiB

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/berthcloud/berth/compute/numa"
 	"github.com/berthcloud/berth/placement"
 	"github.com/berthcloud/berth/placement/providertree"
 )
@@ -111,13 +112,17 @@ func (m *mover) rehome() error {
 			pinned[d.consumer] = n
 			continue
 		}
-		if !m.placeCells(d, d.cells, targets, nil) && (d.cells != nil || !m.placeWhole(d, targets) && !m.divide(d, targets)) {
+		if !m.placeCells(d, targets) && (d.cells != nil || !m.placeWhole(d, targets) && !m.divide(d, targets)) {
 			refused[d.consumer] = size(d)
 		}
 	}
 	if err := m.refuse(pinned, PCPU, "the host has no dedicated CPUs any more: set [compute] cpu_dedicated_set again, or "+
 		"move them to another host first"); err != nil {
 		return err
+	}
+	if m.host.Nodes == nil {
+		return m.refuse(refused, "MiB", "the host has too few CPUs or too little memory left for what they have of its "+
+			"NUMA nodes: move them to other hosts or delete them first")
 	}
 	return m.refuse(refused, "MiB",
 		"the host reports its NUMA nodes to placement, and no node, or too few of them, has so "+
@@ -280,28 +285,22 @@ func (m *mover) cellsOf(d *demand) []Cell {
 }
 
 // placeCells moves a demand to targets, one for each of its cells, and reports whether it could.
-// Chosen are those of the cells before.
-func (m *mover) placeCells(d *demand, cells []Cell, targets []*target, chosen []*target) bool {
+func (m *mover) placeCells(d *demand, targets []*target) bool {
 	if d.cells == nil {
 		return false
 	}
-	if len(cells) == 0 {
-		for i, c := range d.cells {
-			m.give(d, chosen[i], c.cpus(d), c.MemoryMB, c.PageKB)
-		}
-		return true
+	chosen := numa.Match(len(d.cells), len(targets), func(cell, node int) bool {
+		c, to := d.cells[cell], targets[node]
+		known := c.Node != nil && slices.ContainsFunc(targets, func(to *target) bool { return to.node == *c.Node })
+		return (!known || to.node == *c.Node) && to.has(c.cpus(d), c.MemoryMB, c.PageKB)
+	})
+	if chosen == nil {
+		return false
 	}
-	c := cells[0]
-	known := c.Node != nil && slices.ContainsFunc(targets, func(to *target) bool { return to.node == *c.Node })
-	for _, to := range targets {
-		if slices.Contains(chosen, to) || known && to.node != *c.Node || !to.has(c.cpus(d), c.MemoryMB, c.PageKB) {
-			continue
-		}
-		if m.placeCells(d, cells[1:], targets, append(slices.Clone(chosen), to)) {
-			return true
-		}
+	for i, c := range d.cells {
+		m.give(d, targets[chosen[i]], c.cpus(d), c.MemoryMB, c.PageKB)
 	}
-	return false
+	return true
 }
 
 // cpus are those of a cell by class: all of VCPU on a host that has none that are dedicated.
@@ -439,7 +438,11 @@ func (m *mover) divide(d *demand, targets []*target) bool {
 func (t *target) partOfMemory(pageKB int64) (n int64) {
 	for _, p := range t.pages {
 		if p.sizeKB == 0 || p.sizeKB == pageKB || p.small && pageKB == 0 {
-			n = max(n, min(p.free, p.most))
+			part := min(p.free, p.most)
+			if !p.small && p.sizeKB >= 2048 {
+				part -= part % (p.sizeKB / 1024)
+			}
+			n = max(n, part)
 		}
 	}
 	return n

@@ -13,7 +13,7 @@ import (
 const (
 	PreferThreads  = "prefer"  // as "": threads of one core, if there are some
 	RequireThreads = "require" // threads of one core only
-	IsolateThreads = "isolate" // cores of which nobody else has a thread
+	IsolateThreads = "isolate" // cores of which no other server has a thread
 )
 
 // A Request is the cells that a server needs of a host.
@@ -44,7 +44,19 @@ type Taken struct {
 // reason when the host has too little. It does not compare memory in ordinary pages, and CPUs that
 // are shared: placement counts them.
 func (t Topology) Choose(r Request, taken Taken) (cells []hostlist.Cell, why string) {
-	if cells = t.choose(r, taken, nil); cells != nil {
+	nodes := Match(len(r.Cells), len(t.Nodes), func(cell, node int) bool {
+		n := t.Nodes[node]
+		if r.Allowed != nil && !slices.Contains(r.Allowed[cell], n.ID) {
+			return false
+		}
+		_, ok := n.place(r.Cells[cell], r.Threads, taken)
+		return ok
+	})
+	for cell, node := range nodes {
+		placed, _ := t.Nodes[node].place(r.Cells[cell], r.Threads, taken)
+		cells = append(cells, placed)
+	}
+	if cells != nil {
 		return cells, ""
 	}
 	var dedicated int
@@ -59,26 +71,6 @@ func (t Topology) Choose(r Request, taken Taken) (cells []hostlist.Cell, why str
 		why += " and the policy " + r.Threads + " for threads"
 	}
 	return nil, why
-}
-
-// choose is Choose after the nodes of the first cells are chosen; nil when the others cannot be.
-func (t Topology) choose(r Request, taken Taken, chosen []hostlist.Cell) []hostlist.Cell {
-	n := len(chosen)
-	if n == len(r.Cells) {
-		return chosen
-	}
-	for _, node := range t.Nodes {
-		used := slices.ContainsFunc(chosen, func(c hostlist.Cell) bool { return c.Node == node.ID })
-		if used || r.Allowed != nil && !slices.Contains(r.Allowed[n], node.ID) {
-			continue
-		}
-		if cell, ok := node.place(r.Cells[n], r.Threads, taken); ok {
-			if all := t.choose(r, taken, append(slices.Clone(chosen), cell)); all != nil {
-				return all
-			}
-		}
-	}
-	return nil
 }
 
 // place chooses the CPUs of a cell on a node.
@@ -132,7 +124,7 @@ func (n Node) hasPages(c RequestedCell, taken Taken) bool {
 }
 
 // dedicated chooses so many free dedicated CPUs of a node, or as many as there are. The policy says
-// which threads of cores; those that it has nobody else get are blocked.
+// which threads of cores; those that no other server may use are blocked.
 func (n Node) dedicated(count int, threads string, taken Taken) (cpus, blocked []int) {
 	if count == 0 {
 		return nil, nil
@@ -163,9 +155,9 @@ func (n Node) dedicated(count int, threads string, taken Taken) (cpus, blocked [
 	// Cores with the most free threads come first: siblings stay together.
 	slices.SortStableFunc(cores, func(a, b core) int { return cmp.Compare(len(b.free), len(a.free)) })
 	for _, c := range cores {
-		left := count - len(cpus)
+		missing := count - len(cpus)
 		switch {
-		case left == 0:
+		case missing == 0:
 			return cpus, blocked
 		case threads == IsolateThreads:
 			if len(c.free) == c.size {
@@ -173,7 +165,7 @@ func (n Node) dedicated(count int, threads string, taken Taken) (cpus, blocked [
 			}
 		case threads == RequireThreads && len(c.free) < 2:
 		default:
-			cpus = append(cpus, c.free[:min(left, len(c.free))]...)
+			cpus = append(cpus, c.free[:min(missing, len(c.free))]...)
 		}
 	}
 	return cpus, blocked

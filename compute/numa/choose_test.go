@@ -189,3 +189,20 @@ func TestChoicesDoNotMeet(t *testing.T) {
 		t.Errorf("%d servers only", chosen)
 	}
 }
+
+// Cells that do not fit are found out at once, however many there are.
+func TestMatch(t *testing.T) {
+	const many = 64
+	got := numa.Match(many, many, func(cell, node int) bool { return node <= many-1-cell })
+	for cell, node := range got {
+		if node != many-1-cell {
+			t.Fatalf("cell %d has node %d", cell, node)
+		}
+	}
+	if len(got) != many {
+		t.Errorf("%d cells have nodes, want %d", len(got), many)
+	}
+	if got := numa.Match(many, many, func(_, node int) bool { return node > 0 }); got != nil {
+		t.Errorf("%d cells have %d nodes that fit: %v", many, many-1, got)
+	}
+}

@@ -82,7 +82,7 @@ var rules = []struct{ pkg, may string }{
 	{"compute/fleet", "allocations compute compute/extraspecs compute/hostlist compute/inventory fault placement " +
 		"placement/providertree watch"},
 	{"compute/hostlist", ""},
-	{"compute/inventory", "guarantee placement placement/providertree"},
+	{"compute/inventory", "compute/numa guarantee placement placement/providertree"},
 	{"compute/numa", "compute/hostlist"},
 	{"compute/lifecycle", "allocations compute compute/hostlist compute/operation compute/request compute/scheduler " +
 		"compute/selection compute/serverports fault guarantee placement watch"},
