@@ -30,6 +30,17 @@ up: build ## run Berth on this machine with an example loaded
 build: ## build bin/berth, static, without symbols
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w -X main.version=$$(./scripts/version) -X main.revision=$(REVISION)" -o bin/berth ./cmd/berth
 
+.PHONY: console
+console: ## build the pages of the console, console/dist, from console/src; fetches npm packages once
+	$(GO) -C console/build run .
+
+.PHONY: console-check
+console-check: $(TOOLS)/staticcheck ## refuse a console/dist that is not what console/src gives; the tests of its builder
+	$(GO) -C console/build vet ./...
+	cd console/build && $(TOOLS)/staticcheck ./...
+	$(GO) -C console/build test ./...
+	$(GO) -C console/build run . -verify
+
 .PHONY: check
 check: format sizes vet staticcheck unit ## what must pass before a commit; under a minute when warm
 
@@ -125,6 +136,7 @@ soak: ## claim for SOAKTIME (30m) and look at the books
 tidy: ## bring go.mod and go.sum into order
 	$(GO) mod tidy
 	cd tools && $(GO) mod tidy
+	cd console/build && $(GO) mod tidy
 
 $(TOOLS)/%: tools/go.mod tools/go.sum
 	@mkdir -p $(TOOLS)

@@ -2,6 +2,8 @@ module github.com/berthcloud/berth
 
 go 1.26.0
 
+ignore ./console/node_modules
+
 require (
 	github.com/anishathalye/porcupine v1.3.1
 	github.com/coreos/go-systemd/v22 v22.7.0
