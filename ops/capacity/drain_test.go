@@ -32,15 +32,6 @@ func allocations(s *snapshot.Snapshot, c candidates.Candidate) map[string]map[st
 	return all
 }
 
-// find is search for a drawn case.
-func find(t *rapid.T, s *snapshot.Snapshot, q placement.Query) *candidates.Result {
-	r, err := candidates.Search(s, q)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
-}
-
 // populated draws a small cloud with servers, some of them in server groups, and the query that
 // each was placed by.
 func populated(t *rapid.T) (*placementtest.Builder, *cloud.Cloud, map[string]placement.Query) {
@@ -129,7 +120,7 @@ func nodes(c *cloud.Cloud) map[string]string {
 func move(t *rapid.T, b *placementtest.Builder, host string, h capacity.Consumer, m capacity.Move, confirm bool) {
 	s := b.Snapshot()
 	match := false
-	for c := range find(t, s, h.Query).All() {
+	for c := range search(t, s, h.Query).All() {
 		if match = cmp.Equal(allocations(s, c), m.Allocations); match {
 			break
 		}
@@ -167,7 +158,7 @@ func feasible(
 	}
 	me := consumers[0].UUID
 	s := b.Snapshot()
-	for candidate := range find(t, s, consumers[0].Query).All() {
+	for candidate := range search(t, s, consumers[0].Query).All() {
 		if *steps--; *steps < 0 {
 			return false, false
 		}

@@ -1,6 +1,7 @@
 package capacity_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -15,7 +16,7 @@ import (
 // bestRounds returns the greatest number of rounds of claims, each of a candidate on a snapshot
 // made from rows after the ones before; all orders are tried. It returns -1 when that takes too
 // long.
-func bestRounds(t *rapid.T, b *placementtest.Builder, round []placement.Query) int64 {
+func bestRounds(t rapid.TB, b *placementtest.Builder, round []placement.Query) int64 {
 	type position struct {
 		used string
 		at   int
@@ -28,7 +29,7 @@ func bestRounds(t *rapid.T, b *placementtest.Builder, round []placement.Query) i
 		if n, ok := seen[pos]; ok {
 			return n
 		}
-		for c := range find(t, s, round[i]).All() {
+		for c := range search(t, s, round[i]).All() {
 			if tries++; tries > 400 {
 				return -1
 			}
@@ -47,46 +48,67 @@ func bestRounds(t *rapid.T, b *placementtest.Builder, round []placement.Query) i
 	return best(b, 0)
 }
 
+// mix is a cloud, and the parts that are claimed of it.
+type mix struct {
+	cloud *placementtest.Builder
+	parts []capacity.Part
+}
+
+// drawMix draws a cloud, and two parts of one group each.
+func drawMix(rt *rapid.T) mix {
+	m := mix{cloud: placementtest.Forest(rt)}
+	for i := range 2 {
+		q := placementtest.Question(rt, m.cloud)
+		q.Groups, q.Flat = q.Groups[:1], false
+		q.SameSubtrees = known(q)
+		m.parts = append(m.parts, capacity.Part{
+			Name: fmt.Sprint(i), Query: q, Weight: rapid.Int64Range(1, 2).Draw(rt, "weight"),
+		})
+	}
+	return m
+}
+
+// compareWithRounds fails the test unless the best that is possible lies within the bounds, and the
+// claims of the hosts are those of the rounds. It counts the comparison, if there can be one.
+func compareWithRounds(ctx context.Context, t rapid.TB, m mix, n *tally) {
+	var round []placement.Query
+	for _, p := range m.parts {
+		for range p.Weight {
+			round = append(round, p.Query)
+		}
+	}
+	c, err := capacity.MixHeadroom(ctx, m.cloud.Snapshot(), m.parts)
+	if err != nil {
+		return
+	}
+	want := bestRounds(t, m.cloud, round)
+	if want < 0 {
+		return
+	}
+	n.add(t, c.Range, want)
+	sums := map[string]int64{}
+	for _, h := range c.Hosts {
+		for name, claims := range h.Claims {
+			sums[name] += claims
+		}
+	}
+	for _, p := range m.parts {
+		if sums[p.Name] != c.Least*p.Weight {
+			t.Errorf("%d claims of %s are on hosts, in %d rounds of %d", sums[p.Name], p.Name, c.Least, p.Weight)
+		}
+	}
+}
+
 // The best that is possible lies within the bounds, and the claims of the hosts are those of the
 // rounds.
 func TestMixWithinBounds(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) { compareWithRounds(rt.Context(), rt, drawMix(rt), new(tally)) })
 	var n tally
-	rapid.Check(t, func(rt *rapid.T) {
-		b := placementtest.Forest(rt)
-		var parts []capacity.Part
-		var round []placement.Query
-		for i := range 2 {
-			q := placementtest.Question(rt, b)
-			q.Groups, q.Flat = q.Groups[:1], false
-			q.SameSubtrees = known(q)
-			p := capacity.Part{Name: fmt.Sprint(i), Query: q, Weight: rapid.Int64Range(1, 2).Draw(rt, "weight")}
-			parts = append(parts, p)
-			for range p.Weight {
-				round = append(round, q)
-			}
-		}
-		c, err := capacity.MixHeadroom(rt.Context(), b.Snapshot(), parts)
-		if err != nil {
-			return
-		}
-		want := bestRounds(rt, b, round)
-		if want < 0 {
-			return
-		}
-		n.add(rt, c.Range, want)
-		sums := map[string]int64{}
-		for _, h := range c.Hosts {
-			for name, claims := range h.Claims {
-				sums[name] += claims
-			}
-		}
-		for _, p := range parts {
-			if sums[p.Name] != c.Least*p.Weight {
-				rt.Errorf("%d claims of %s are on hosts, in %d rounds of %d", sums[p.Name], p.Name, c.Least, p.Weight)
-			}
-		}
-	})
-	if n.some*10 < n.all || n.exact*2 < n.all {
+	fixed := rapid.Custom(drawMix)
+	for seed := range examples {
+		compareWithRounds(t.Context(), t, fixed.Example(seed), &n)
+	}
+	if n.all*3 < examples || n.some*10 < n.all || n.exact*2 < n.all {
 		t.Errorf("of %d counts %d are above zero and %d exact", n.all, n.some, n.exact)
 	}
 }
