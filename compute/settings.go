@@ -66,9 +66,13 @@ type Settings struct {
 	LiveRetries int
 	// AllowNetworkQoS allows servers in networks that guarantee bandwidth. Nova refuses that.
 	AllowNetworkQoS bool
-	// AllowAttachQoS allows attaching ports with resource requests to existing servers. Nova did not
-	// before its release Victoria.
+	// AllowAttachQoS allows attaching ports with resource requests to existing servers. Nova did
+	// not before its release Victoria.
 	AllowAttachQoS bool
+	// GuaranteedOperations are the operations that are allowed with servers whose ports have
+	// resource requests, of those that the function GuaranteedOperations returns. Nova's releases
+	// learned them one by one.
+	GuaranteedOperations []string
 }
 
 // DefaultSettings are Nova's.
@@ -79,6 +83,6 @@ func DefaultSettings() Settings {
 		LeaseTime:      time.Minute,
 		PortInterval:   time.Minute,
 		LiveRetries:    -1,
-		AllowAttachQoS: true,
+		AllowAttachQoS: true, GuaranteedOperations: GuaranteedOperations(),
 	}
 }

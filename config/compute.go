@@ -123,6 +123,7 @@ type Boots struct {
 	TakeoverTime      int      // seconds
 	HistoryDays       int      // 0: records are kept for ever
 	AllowAttachQoS    bool     // ports that request resources
+	Guaranteed        []string // operations that are allowed with ports that request resources
 }
 
 // DefaultCompute returns the settings of an empty file. The caller owns all of it.
@@ -156,7 +157,9 @@ func DefaultCompute() *Compute {
 			},
 			Weights: Weights{RAM: 1, CPU: 1, Disk: 1, IOOps: -1, BuildFailure: 1_000_000, SoftAffinity: 1, SoftAntiAffinity: 1},
 		},
-		Boots: Boots{CandidatesPerHost: 10, AllowAttachQoS: true, TakeoverTime: 60},
+		Boots: Boots{
+			CandidatesPerHost: 10, AllowAttachQoS: true, TakeoverTime: 60, Guaranteed: slices.Clone(guaranteedOperations),
+		},
 	}
 }
 

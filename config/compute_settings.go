@@ -221,6 +221,11 @@ var requestFilters = []string{
 	"virtio_sound", "tpm_secret_security",
 }
 
+// guaranteedOperations are the operations that can be refused for ports that guarantee bandwidth.
+var guaranteedOperations = []string{
+	"boot", "delete", "attach", "detach", "resize", "migrate", "live-migrate", "evacuate", "unshelve",
+}
+
 // settings returns the rows of [berth] of the compute service alone.
 func (b *Boots) settings() []Setting {
 	const g = groupBerth
@@ -231,6 +236,11 @@ func (b *Boots) settings() []Setting {
 		NewSetting(g, "attach_guaranteed_ports", osloconfig.Bool(&b.AllowAttachQoS),
 			"Let servers that there are already get ports that guarantee bandwidth. "+
 				"Nova refused that before its release Victoria."),
+		NewSetting(g, "guaranteed_operations",
+			osloconfig.List(&b.Guaranteed).Check(each(oneOf(guaranteedOperations...))),
+			"Operations that are allowed with servers whose ports guarantee bandwidth; what is missing is refused "+
+				"with 400. Nova's releases: Stein boot, delete, detach; Train also resize, migrate; Ussuri also live-migrate, "+
+				"evacuate, unshelve; Victoria also attach."),
 		NewSetting(g, "owned_hosts_only", osloconfig.Bool(&b.OwnedHosts),
 			"Request hosts with the trait OWNER_NOVA, where several services keep their hosts in one placement. "+
 				"All hosts of the compute service must report it."),

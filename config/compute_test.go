@@ -107,6 +107,7 @@ disable_fallback_pcpu_query = true
 [berth]
 boot_in_guaranteed_networks = true
 attach_guaranteed_ports = false
+guaranteed_operations = boot, delete, live-migrate
 owned_hosts_only = true
 candidates_per_host = 3
 takeover_time = 65
@@ -171,7 +172,7 @@ func novaSettings(paths []string) *config.Compute {
 	s.SubsetSize, s.ShuffleBest, s.Weights.RAM, s.Weights.SoftAffinity = 4, true, -2.5, 0
 	want.Boots = config.Boots{
 		AllowNetworkQoS: true, OwnedHosts: true, CandidatesPerHost: 3, TakeoverTime: 65, HistoryDays: 90,
-		FiltersOff: []string{"accelerators", "virtio_sound"},
+		FiltersOff: []string{"accelerators", "virtio_sound"}, Guaranteed: []string{"boot", "delete", "live-migrate"},
 	}
 	want.Placement.Timeout = new(70)
 	want.Ignored = []string{
@@ -249,6 +250,7 @@ cores = -2
 max_attempts = 0
 [berth]
 request_filters_off = accelerators, all
+guaranteed_operations = boot, livemigrate
 [placement]
 auth_typ = password
 `)
@@ -271,6 +273,8 @@ auth_typ = password
 		`:18: [scheduler] max_attempts = "0": want an integer of at least 1`,
 		`:20: [berth] request_filters_off = "accelerators, all": want disabled_computes, accelerators, packed_virtqueue, ` +
 			`remote_managed_ports, ephemeral_encryption, virtio_sound, tpm_secret_security, not "all"`,
+		`:21: [berth] guaranteed_operations = "boot, livemigrate": want boot, delete, attach, detach, resize, migrate, ` +
+			`live-migrate, evacuate, unshelve, not "livemigrate"`,
 		`[DEFAULT] enabled_ssl_apis has osapi_compute: set [wsgi] ssl_cert_file and ssl_key_file too`,
 	} {
 		want[line] = true
@@ -285,7 +289,7 @@ auth_typ = password
 	wantWarnings := []string{
 		paths[0] +
 			":6: there is no option [DEFAULT] maximum_instance_delete_attempt; did you mean maximum_instance_delete_attempts?",
-		paths[0] + ":22: there is no option [placement] auth_typ; did you mean auth_type?",
+		paths[0] + ":23: there is no option [placement] auth_typ; did you mean auth_type?",
 	}
 	if diff := cmp.Diff(wantWarnings, warnings); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)

@@ -29,6 +29,7 @@ func computeSettings(cfg *config.Compute) (set compute.Settings, err error) {
 	}
 	set.Selection = computeSelection(cfg)
 	set.AllowNetworkQoS, set.AllowAttachQoS = cfg.Boots.AllowNetworkQoS, cfg.Boots.AllowAttachQoS
+	set.GuaranteedOperations = cfg.Boots.Guaranteed
 	return set, nil
 }
 

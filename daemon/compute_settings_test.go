@@ -74,6 +74,7 @@ disable_fallback_pcpu_query = yes
 [berth]
 boot_in_guaranteed_networks = yes
 attach_guaranteed_ports = no
+guaranteed_operations = boot, attach
 takeover_time = 70
 history_days = 90
 request_filters_off = disabled_computes, accelerators, packed_virtqueue, remote_managed_ports, ephemeral_encryption, virtio_sound, tpm_secret_security
@@ -114,7 +115,7 @@ candidates_per_host = 14
 			Attempts: 11, Subset: 13, Shuffle: true, Candidates: 14,
 			RAM: 1.5, CPU: 2.5, Disk: 3.5, IOOps: 4.5, BuildFailure: 5.5, SoftAffinity: 6.5, SoftAntiAffinity: 7.5,
 		},
-		AllowNetworkQoS: true,
+		AllowNetworkQoS: true, GuaranteedOperations: []string{compute.GuaranteedBoot, compute.GuaranteedAttach},
 	}
 	got, err := computeSettings(cfg)
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {

@@ -255,7 +255,7 @@ func (p *portJob) createPort(ctx context.Context) (next, error) {
 		return next{}, err
 	}
 	if len(created.ResourceRequest.Groups) > 0 &&
-		!(p.s.rules.Settings.AllowNetworkQoS && p.s.rules.Settings.AllowAttachQoS) {
+		!(p.s.rules.Settings.AllowNetworkQoS && p.s.rules.Settings.AllowAttachGuaranteed()) {
 		return next{}, compute.Invalid("NetworksWithQoSPolicyNotSupported",
 			"Using networks with QoS policy is not supported for instance %s. (Network ID is %s)",
 			server.ID, created.Network)

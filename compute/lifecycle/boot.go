@@ -277,7 +277,7 @@ func (b *buildJob) makePorts(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if len(p.ResourceRequest.Groups) > 0 && !b.s.rules.Settings.AllowNetworkQoS {
+		if len(p.ResourceRequest.Groups) > 0 && !b.s.rules.Settings.AllowBootInGuaranteed() {
 			return &networkHasPolicy{n: n.Network}
 		}
 	}

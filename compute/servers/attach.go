@@ -138,7 +138,7 @@ func (s *Service) checkResourceRequest(p compute.Port, server compute.ID, host c
 	switch {
 	case len(p.ResourceRequest.Groups) == 0:
 		return nil
-	case !s.rules.Settings.AllowAttachQoS:
+	case !s.rules.Settings.AllowAttachGuaranteed():
 		return compute.Invalid("AttachInterfaceWithQoSPolicyNotSupported",
 			"Attaching interfaces with QoS policy is not supported for instance %s.", server)
 	case !p.ResourceRequest.LegacyFormat && host.Version < attachGroups:
@@ -148,8 +148,14 @@ func (s *Service) checkResourceRequest(p compute.Port, server compute.ID, host c
 }
 
 // Detach begins to detach a port from a server. One that was created for it is deleted. Faults:
-// InstanceNotFound, PortNotFound, InstanceIsLocked, InvalidState.
+// InstanceNotFound, PortNotFound, InstanceIsLocked, InvalidState, and the refusal of
+// Settings.GuaranteedOperations.
 func (s *Service) Detach(ctx context.Context, by compute.Caller, server, port compute.ID) error {
+	err := s.checkGuaranteed(ctx, server, compute.GuaranteedDetach, "detach_interface",
+		func(p compute.Port) bool { return p.ID == port })
+	if err != nil {
+		return err
+	}
 	return s.lifecycle.Update(ctx, func(c *lifecycle.Change) error {
 		row, err := s.attachableTo(c, by, server, "detach_interface")
 		if err != nil {

@@ -150,7 +150,8 @@ func (s *Service) checkPorts(ctx context.Context, d *validatedSpec) error {
 			return compute.PortInUse(p.ID)
 		case len(p.Addresses) == 0 && !p.IPDeferred && !p.NoIP:
 			return compute.Invalid("PortRequiresFixedIP", "Port %s requires a FixedIP in order to be used.", p.ID)
-		case len(p.ResourceRequest.Groups) > 0 && !d.PortsMayRequest:
+		case len(p.ResourceRequest.Groups) > 0 &&
+			!(d.PortsMayRequest && s.rules.Settings.AllowGuaranteed(compute.GuaranteedBoot)):
 			return compute.Invalid("CreateWithPortResourceRequestOldVersion",
 				"Creating servers with ports having resource requests, like a "+
 					"port with a QoS minimum bandwidth policy, is not supported until microversion 2.72.")

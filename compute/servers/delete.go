@@ -11,10 +11,15 @@ import (
 
 // DeleteServer begins to delete a server, whatever else is under way with it. For the end it
 // waits, a little, when the server is on no host, as Nova's API does. Faults:
-// InstanceNotFound, InstanceIsLocked.
+// InstanceNotFound, InstanceIsLocked, and the refusal of Settings.GuaranteedOperations.
 func (s *Service) DeleteServer(ctx context.Context, by compute.Caller, id compute.ID) error {
+	err := s.checkGuaranteed(ctx, id, compute.GuaranteedDelete, lifecycle.DeleteAction,
+		func(compute.Port) bool { return true })
+	if err != nil {
+		return err
+	}
 	onNoHost := false
-	err := s.lifecycle.Update(ctx, func(c *lifecycle.Change) error {
+	err = s.lifecycle.Update(ctx, func(c *lifecycle.Change) error {
 		row, err := compute.OneOr[compute.ServerRow](c, compute.NoServer(id), compute.Where(compute.ByID, id))
 		if err != nil {
 			return err

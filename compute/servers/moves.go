@@ -123,7 +123,7 @@ func (s *Service) coldMove(by compute.Caller, id compute.ID, action, kind string
 func (s *Service) movable(
 	ctx context.Context, by compute.Caller, id compute.ID, action string,
 ) (row compute.ServerRow, err error) {
-	if err := s.mayMoveGroups(ctx, id); err != nil {
+	if err := s.mayMove(ctx, id, action, action); err != nil {
 		return row, err
 	}
 	err = s.store.View(ctx, func(r compute.Reader) error {

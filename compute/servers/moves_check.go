@@ -16,23 +16,51 @@ const (
 	attachGroups = 60
 )
 
-// mayMoveGroups refuses to move a server with ports that have groups of requests while the service
-// of some host does not know of them.
-func (s *Service) mayMoveGroups(ctx context.Context, server compute.ID) error {
-	all, err := s.hosts.AllKnow(ctx, moveGroups)
-	if err != nil || all {
+// mayMove refuses to move a server with ports that have resource requests where
+// Settings.GuaranteedOperations does not allow the operation, which Nova calls action, and one with
+// ports that have groups of requests while the service of some host does not know of them.
+func (s *Service) mayMove(ctx context.Context, server compute.ID, operation, action string) error {
+	if err := s.checkGuaranteed(ctx, server, operation, action, func(compute.Port) bool { return true }); err != nil {
 		return err
 	}
-	if s.network == nil {
-		return compute.NotConfigured("network")
+	known, err := s.hosts.AllKnow(ctx, moveGroups)
+	if err != nil || known {
+		return err
 	}
-	ports, err := s.network.ServerPorts(ctx, server)
-	if err == nil && slices.ContainsFunc(ports, func(p compute.Port) bool {
+	grouped, err := s.anyPort(ctx, server, func(p compute.Port) bool {
 		return len(p.ResourceRequest.Groups) > 0 && !p.ResourceRequest.LegacyFormat
-	}) {
+	})
+	if err == nil && grouped {
 		err = oldCompute()
 	}
 	return err
+}
+
+// checkGuaranteed refuses an operation, which Nova calls action, with a server of whose ports one
+// that concerns it has a resource request, unless Settings.GuaranteedOperations allows that. Ports
+// are read only where it does not.
+func (s *Service) checkGuaranteed(
+	ctx context.Context, server compute.ID, operation, action string, concerns func(compute.Port) bool,
+) error {
+	if s.rules.Settings.AllowGuaranteed(operation) {
+		return nil
+	}
+	guaranteed, err := s.anyPort(ctx, server, func(p compute.Port) bool {
+		return len(p.ResourceRequest.Groups) > 0 && concerns(p)
+	})
+	if err == nil && guaranteed {
+		err = compute.RefuseGuaranteed(action)
+	}
+	return err
+}
+
+// anyPort reports whether a server has a port with a property in the network service.
+func (s *Service) anyPort(ctx context.Context, server compute.ID, has func(compute.Port) bool) (bool, error) {
+	if s.network == nil {
+		return false, compute.NotConfigured("network")
+	}
+	ports, err := s.network.ServerPorts(ctx, server)
+	return slices.ContainsFunc(ports, has), err
 }
 
 func oldCompute() error {

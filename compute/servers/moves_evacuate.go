@@ -44,7 +44,7 @@ func (s *Service) EvacuateServer(ctx context.Context, by compute.Caller, id comp
 }
 
 func (s *Service) evacuable(ctx context.Context, id compute.ID, to Evacuation) (row compute.ServerRow, err error) {
-	if err := s.mayMoveGroups(ctx, id); err != nil {
+	if err := s.mayMove(ctx, id, compute.GuaranteedEvacuate, evacuateAction); err != nil {
 		return row, err
 	}
 	err = s.store.View(ctx, func(r compute.Reader) error {

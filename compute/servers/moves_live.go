@@ -51,7 +51,7 @@ func (s *Service) LiveMigrateServer(ctx context.Context, by compute.Caller, id c
 		}
 		return nil
 	}
-	if err := s.mayMoveGroups(ctx, id); err != nil {
+	if err := s.mayMove(ctx, id, compute.GuaranteedLiveMigrate, "os-migrateLive"); err != nil {
 		return err
 	}
 	if err := s.store.View(ctx, may); err != nil {

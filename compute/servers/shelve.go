@@ -93,7 +93,7 @@ type Unshelving struct {
 // InstanceIsLocked, InvalidState, InvalidRequest, ComputeHostNotFound,
 // ExtendedResourceRequestOldCompute, UnshelveHostNotInAZ, what MayChoose returns.
 func (s *Service) UnshelveServer(ctx context.Context, by compute.Caller, id compute.ID, to Unshelving) error {
-	if err := s.mayMoveGroups(ctx, id); err != nil {
+	if err := s.mayMove(ctx, id, compute.GuaranteedUnshelve, unshelveAction); err != nil {
 		return err
 	}
 	var row compute.ServerRow
