@@ -139,7 +139,9 @@ func code(text string) fault.Code {
 	return fault.Code(text)
 }
 
-// maxDetail bounds the part of an answer in errors, in bytes.
+// maxDetail bounds the part of an answer in errors, in bytes. What is longer loses its middle:
+// messages about an invalid value have the value in the middle, and what is wrong with it at the
+// end.
 const maxDetail = 400
 
 // oneLine returns a detail without the text of its status: placement's begins with that, and has
@@ -150,11 +152,14 @@ func oneLine(detail string) string {
 	}
 	detail = strings.Join(strings.Fields(strings.ToValidUTF8(detail, "?")), " ")
 	if len(detail) > maxDetail {
-		end := maxDetail
+		end, rest := maxDetail/2, len(detail)-maxDetail/2
 		for !utf8.RuneStart(detail[end]) {
 			end--
 		}
-		detail = detail[:end] + "…"
+		for !utf8.RuneStart(detail[rest]) {
+			rest++
+		}
+		detail = detail[:end] + "…" + detail[rest:]
 	}
 	return detail
 }

@@ -2,6 +2,7 @@ package berthclient
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -66,10 +67,7 @@ func (h *Host) Report(ctx context.Context, unknown []string) error {
 	for _, id := range unknown[:min(len(unknown), maxUnknown)] {
 		r.Unknown = append(r.Unknown, compute.ID(id))
 	}
-	var out wireReportAnswer
-	err = h.service.Call(ctx, client.Request{
-		Method: http.MethodPost, Path: "/berth/v1/heartbeats", Body: map[string]compute.Report{"host": r},
-	}, &out)
+	out, err := h.send(ctx, r)
 	if err == nil && h.reporter.OnAnswer != nil {
 		h.reporter.OnAnswer(*out.Host)
 	}
@@ -84,13 +82,25 @@ func (h *Host) Preview(ctx context.Context) (ReportAnswer, error) {
 		return ReportAnswer{}, err
 	}
 	r.DryRun = true
-	var out wireReportAnswer
-	body := map[string]compute.Report{"host": r}
-	err = h.service.Call(ctx, client.Request{Method: http.MethodPost, Path: "/berth/v1/heartbeats", Body: body}, &out)
+	out, err := h.send(ctx, r)
 	if err != nil {
 		return ReportAnswer{}, err
 	}
 	return *out.Host, nil
+}
+
+// send sends a report. A service that is older than the agent answers 400 to members that it does
+// not know; the error then says what to do.
+func (h *Host) send(ctx context.Context, r compute.Report) (out wireReportAnswer, err error) {
+	err = h.service.Call(ctx, client.Request{
+		Method: http.MethodPost, Path: "/berth/v1/heartbeats", Body: map[string]compute.Report{"host": r},
+	}, &out)
+	if client.Refused(err, http.StatusBadRequest) != nil {
+		err = fmt.Errorf("%w. A compute service that is older than its agents refuses what it does not know: "+
+			"upgrade all its instances, which has to be before the agents. Until then the servers of this host run on, "+
+			"and it reports again", err)
+	}
+	return out, err
 }
 
 type wireList hostlist.List
