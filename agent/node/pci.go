@@ -110,6 +110,7 @@ func (p *pciMachine) matches(spec *deviceSpec, d pciDevice) bool {
 
 // reportPCI says which devices ports can be, and which are providers.
 func (s *Settings) reportPCI(m Machine, r *Report) error {
+	r.Host.PCI = &s.pciInPlacement
 	if len(s.devices) == 0 {
 		return nil
 	}

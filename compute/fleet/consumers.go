@@ -3,12 +3,14 @@ package fleet
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/berthcloud/berth/compute"
 	"github.com/berthcloud/berth/compute/extraspecs"
 	"github.com/berthcloud/berth/compute/inventory"
+	"github.com/berthcloud/berth/compute/request"
 )
 
 // consumers returns what the service knows of the consumers of a host's tree: of servers the CPUs
@@ -27,10 +29,8 @@ func (s *Service) consumers(
 		if err != nil {
 			return err
 		}
-		server := map[compute.ID]compute.ID{} // of a migration
 		needed := byID
 		for _, m := range migrations {
-			server[m.ID] = m.Server
 			needed = append(needed, m.Server)
 		}
 		rows, err := compute.Rows[compute.ServerRow](r, compute.Where(compute.ByID, needed...))
@@ -49,6 +49,10 @@ func (s *Service) consumers(
 			if err := addFlavors(r, row, moves, &c); err != nil {
 				return err
 			}
+			stored, err := row.StoredFlavor()
+			if err != nil {
+				return err
+			}
 			assigned, err := assignedOn(r, row.ID, host)
 			if err != nil {
 				return err
@@ -56,14 +60,27 @@ func (s *Service) consumers(
 			c.Units = assigned.units()
 			flavors := c.Topologies
 			c.Topologies = onNodes(flavors, assigned.now)
+			if !slices.ContainsFunc(moves, func(m compute.MigrationRow) bool { return m.Server == row.ID && !m.Over() }) {
+				c.Devices = s.devicesOf(stored)
+			}
 			all[string(row.ID)] = c
-			for migration, moved := range server {
-				if moved == row.ID {
-					c.Label = fmt.Sprintf("migration %s of server %s (%s)", migration, row.ID, row.Name)
-					c.Unbuilt = false // it is on the source
-					c.Units, c.Topologies = assigned.unitsOf(migration), onNodes(flavors, assigned.of(migration))
-					all[string(migration)] = c
+			for _, m := range migrations {
+				if m.Server != row.ID {
+					continue
 				}
+				moved := c
+				moved.Label = fmt.Sprintf("migration %s of server %s (%s)", m.ID, row.ID, row.Name)
+				moved.Unbuilt = false // it is on the source
+				moved.Units, moved.Topologies = assigned.unitsOf(m.ID), onNodes(flavors, assigned.of(m.ID))
+				if m.Source == host && (m.Dest != host || c.Unbuilt) {
+					moved.Server = string(row.ID)
+				}
+				former, err := flavorOf(r, m.OldFlavor)
+				if err != nil {
+					return err
+				}
+				moved.Devices = s.devicesOf(former)
+				all[string(m.ID)] = moved
 			}
 		}
 		return nil
@@ -117,6 +134,30 @@ func addFlavors(r compute.Reader, row compute.ServerRow, moves []compute.Migrati
 		}
 	}
 	return nil
+}
+
+// flavorOf returns a flavor of the catalogue, one without extra specs when it was deleted.
+func flavorOf(r compute.Reader, id compute.ID) (f extraspecs.Flavor, err error) {
+	row, err := compute.One[compute.FlavorRow](r, compute.Where(compute.ByID, id))
+	if errors.Is(err, compute.ErrNoRow) {
+		return f, nil
+	}
+	return extraspecs.Flavor{VCPUs: row.VCPUs, MemoryMB: row.MemoryMB, Specs: row.Specs}, err
+}
+
+// devicesOf counts the PCI devices that a flavor requests by aliases, by class. An alias that is
+// not defined any more says nothing.
+func (s *Service) devicesOf(f extraspecs.Flavor) map[string]int64 {
+	settings := s.db.Rules.Settings.Requests
+	all, err := request.PCIDevices(f, settings)
+	if err != nil || len(all) == 0 {
+		return nil
+	}
+	classes := map[string]int64{}
+	for _, d := range all {
+		classes[settings.PCI[d.Alias].Class]++
+	}
+	return classes
 }
 
 // cellsOf are the cells of a topology, nil when it has none.

@@ -68,8 +68,14 @@ type Host struct {
 	// root has none. Nil for others.
 	Nodes []Node `json:"numa_nodes,omitempty"`
 
-	Devices    []Device     `json:"devices,omitempty"`
+	Devices []Device `json:"devices,omitempty"`
+	// PCI says whether the host has providers of its PCI devices; nil: it does not say.
+	PCI        *bool        `json:"pci_in_placement,omitempty"`
 	Additional []Additional `json:"additional,omitempty"`
+
+	// Starting says that the host starts: what its servers have, and placement does not know, is
+	// allocated to them.
+	Starting bool `json:"-"`
 	// Added is what earlier syncs have added by the files of then.
 	Added Additions `json:"-"`
 
@@ -91,6 +97,9 @@ type Unit struct {
 // A Consumer is a server on the host, or a migration from it.
 type Consumer struct {
 	Label string // for messages: "server 5e57b85f-… (db1)"
+	// Server is the server of which the host reports the units of a migration, "" for none: the host
+	// reports what a server has now.
+	Server string
 	// CPUs are those of its flavor; a server that is resized has two.
 	CPUs []CPUs
 	// Topologies are the NUMA topologies of its flavor, a list of cells each, for flavors that have
@@ -99,6 +108,9 @@ type Consumer struct {
 	// Units are the units of devices that the compute service has assigned it on the host. What the
 	// host itself reports of a server wins.
 	Units []Unit
+	// Devices are how many PCI devices of each class its flavor requests; nil when that is not known,
+	// or it is being moved.
+	Devices map[string]int64
 	// Unbuilt says that the host has not built the server yet. It has no units of devices, and gets
 	// them of the providers of its allocations.
 	Unbuilt bool

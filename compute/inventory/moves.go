@@ -1,6 +1,7 @@
 package inventory
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -29,11 +30,12 @@ type mover struct {
 }
 
 // moves returns the moves of what is allocated of classes and devices that leave, and of the CPUs
-// of servers with dedicated ones when the host begins to have some. The error names the consumers
-// whose destination is not known, or is errUnread.
+// of servers with dedicated ones when the host begins to have some, and of the PCI devices that
+// servers have without an allocation. The error names the consumers whose destination is not known,
+// or is errUnread or an unreadUsage.
 func (h *Host) moves(want, removed []providertree.Provider, actual providertree.Tree) ([]providertree.Move, error) {
 	m := &mover{host: h, actual: actual, want: want, removed: removed, root: placement.UUID(h.ID.String())}
-	for _, step := range []func() error{m.rehome, m.dedicatedCPUs, m.ownClasses, m.removedDevices} {
+	for _, step := range []func() error{m.rehome, m.dedicatedCPUs, m.ownClasses, m.removedDevices, m.missingUnits} {
 		if err := step(); err != nil {
 			return nil, err
 		}
@@ -272,7 +274,8 @@ func (m *mover) remainingCPUs(cur providertree.Provider, class string) error {
 // units are the units of devices that a consumer has, as the host reports or as it was assigned
 // them.
 func (m *mover) units(consumer string) []Unit {
-	if reported := m.host.Units[consumer]; len(reported) > 0 {
+	server := cmp.Or(m.host.Consumers[consumer].Server, consumer)
+	if reported := m.host.Units[server]; len(reported) > 0 {
 		return reported
 	}
 	return m.host.Consumers[consumer].Units

@@ -42,6 +42,9 @@ func (h *Host) Plan(actual providertree.Tree) (Plan, error) {
 	for _, to := range want {
 		own[to.ID] = true
 	}
+	if err := h.keepsPCI(actual); err != nil {
+		return p, err
+	}
 	var removed []providertree.Provider
 	for _, cur := range actual.Providers {
 		switch {
@@ -56,7 +59,10 @@ func (h *Host) Plan(actual providertree.Tree) (Plan, error) {
 		return Plan{}, err
 	}
 	moves, err := h.moves(want, removed, actual)
+	var unread unreadUsage
 	switch {
+	case errors.As(err, &unread):
+		return Plan{Plan: providertree.Plan{NeedsUsage: unread}}, nil
 	case errors.Is(err, errUnread):
 		return Plan{Plan: providertree.Plan{NeedsAllocations: true}}, nil
 	case err != nil:

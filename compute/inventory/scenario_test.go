@@ -28,6 +28,8 @@ const hostID = "3b36d91e-bf60-460f-b1f8-3322dee5cdfd"
 //	node 0 [VCPU=4:ratio=2] [PCPU=2] [4=4096:reserved=64] [2048=1024]
 //	                                            a NUMA node; memory in pages of 4 kB, the ordinary
 //	                                            ones, and of 2048 kB
+//	starting                                    it starts
+//	pci on|off                                  whether it has providers of its PCI devices
 //	file a.yaml ID|NAME CLASS=7 TRAIT …         what an operator adds
 //	added NAME CLASS= TRAIT …                   what files have added at earlier syncs
 //
@@ -40,6 +42,8 @@ const hostID = "3b36d91e-bf60-460f-b1f8-3322dee5cdfd"
 // and these what is known of servers:
 //
 //	flavor CONSUMER 8/2 [unbuilt]               its CPUs, and the dedicated ones of them
+//	requests CONSUMER CUSTOM_NIC 1              PCI devices that its flavor requests
+//	migration CONSUMER [SERVER]                 it is one, and the host reports its units as SERVER's
 //	cells CONSUMER 4/2:1024[:2048][@1] …        cells: CPUs, memory, size of pages, node
 //	unit CONSUMER DEVICE VGPU 1                 what the host says that it has
 //	units                                       the host says that there are no others
@@ -54,6 +58,9 @@ func TestScenarios(t *testing.T) {
 			plan, err := h.Plan(cur)
 			if err != nil {
 				return []string{"error " + err.Error()}
+			}
+			if len(plan.NeedsUsage) > 0 {
+				return []string{fmt.Sprint("needs the usage of ", plan.NeedsUsage)}
 			}
 			if plan.NeedsAllocations {
 				return []string{"needs allocations"}
@@ -91,6 +98,25 @@ func read(t *testing.T, question []string) (h inventory.Host, cur providertree.T
 			h.Traits = append(h.Traits, words[1:]...)
 		case words[0] == "cpu":
 			h.Traits, h.KnowsCPU = append(h.Traits, words[2:]...), true
+		case words[0] == "starting":
+			h.Starting = true
+		case words[0] == "pci":
+			on := words[1] == "on"
+			h.PCI = &on
+		case words[0] == "requests", words[0] == "migration":
+			c := h.Consumers[words[1]]
+			if words[0] == "requests" {
+				c.Label, c.Devices = "server "+words[1], map[string]int64{words[2]: number(t, words[3])}
+			} else {
+				c.Label = "migration " + words[1]
+				if len(words) > 2 {
+					c.Server = words[2]
+				}
+			}
+			if h.Consumers == nil {
+				h.Consumers = map[string]inventory.Consumer{}
+			}
+			h.Consumers[words[1]] = c
 		case words[0] == "disabled":
 			h.Disabled = true
 		case words[0] == "device":
@@ -321,6 +347,11 @@ func provider(t *testing.T, words []string) providertree.Provider {
 
 func shown(p inventory.Plan, next providertree.Tree) (lines []string) {
 	for _, m := range p.Moves {
+		if m.From == "" {
+			to, _ := next.Find(m.To)
+			lines = append(lines, fmt.Sprintf("allocate %d %s of %s to %s", m.Amount, m.ToClass, to.Name, m.Consumer))
+			continue
+		}
 		from, _ := next.Find(m.From)
 		to, _ := next.Find(m.To)
 		lines = append(lines, fmt.Sprintf("move %d %s of %s from %s to %s of %s", m.Amount, m.FromClass, m.Consumer,

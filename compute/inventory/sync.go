@@ -94,7 +94,7 @@ func (p *planning) spec(ctx context.Context) providertree.Spec {
 		Root: placement.UUID(p.host.ID.String()), Reshape: p.Starting,
 		Plan: func(actual providertree.Tree) (providertree.Plan, error) {
 			cur := *p.host
-			cur.Added = p.stored
+			cur.Added, cur.Starting = p.stored, p.Starting
 			if actual.Allocations != nil && p.Consumers != nil {
 				var err error
 				if cur.Consumers, err = p.Consumers(ctx, slices.Sorted(maps.Keys(actual.Allocations))); err != nil {
@@ -140,6 +140,10 @@ func (h *Host) Preview(ctx context.Context, p providertree.Placement, o SyncOpti
 		add("create %s (%s)", to.Name, to.ID)
 	}
 	for _, m := range plan.Moves {
+		if m.From == "" {
+			add("allocate %d %s of %s to %s, which has it", m.Amount, m.ToClass, names[m.To], m.Consumer)
+			continue
+		}
 		add("move %d %s of %s from %s to %s of %s", m.Amount, m.FromClass, m.Consumer, names[m.From], m.ToClass, names[m.To])
 	}
 	for _, cur := range plan.Remove {

@@ -108,13 +108,16 @@ type Plan struct {
 	// Atomic has the inventories changed in one request, as moves are, also when nothing moves: where
 	// one provider is to have what another one loses, both would offer it for a moment otherwise.
 	Atomic bool
+	// NeedsUsage are providers whose usage the plan depends on, besides those of Unread; if it was not
+	// read of one of them, the rest of the plan is not valid.
+	NeedsUsage []placement.UUID
 	// NeedsAllocations says that the tree cannot be planned without its allocations, which were not
 	// read. The rest of the plan is not valid then.
 	NeedsAllocations bool
 }
 
 // A Move moves what a consumer has allocated of a class to another provider, another class, or
-// both.
+// both. Without From and FromClass it allocates what the consumer has and placement does not know.
 type Move struct {
 	Consumer  string
 	From      placement.UUID
@@ -126,6 +129,10 @@ type Move struct {
 
 // String says what moves where.
 func (m Move) String() string {
+	if m.From == "" {
+		return fmt.Sprintf("%d %s of provider %s to consumer %s, which has it without an allocation", m.Amount, m.ToClass,
+			m.To, m.Consumer)
+	}
 	return fmt.Sprintf("%d %s of consumer %s from provider %s to %s of %s", m.Amount, m.FromClass, m.Consumer, m.From,
 		m.ToClass, m.To)
 }
@@ -141,13 +148,21 @@ func (p *Plan) Move(actual Tree, moves []Move) error {
 		if !moved {
 			consumer = actual.Allocations[m.Consumer]
 		}
-		remaining, err := consumer.Amounts.Minus(allocations.Amounts{string(m.From): {m.FromClass: m.Amount}})
-		if err != nil {
-			return fmt.Errorf("moving allocations of consumer %s: %w", m.Consumer, err)
+		if m.From != "" {
+			remaining, err := consumer.Amounts.Minus(allocations.Amounts{string(m.From): {m.FromClass: m.Amount}})
+			if err != nil {
+				return fmt.Errorf("moving allocations of consumer %s: %w", m.Consumer, err)
+			}
+			consumer.Amounts = remaining
 		}
-		consumer.Amounts = remaining.Plus(allocations.Amounts{string(m.To): {m.ToClass: m.Amount}})
+		consumer.Amounts = consumer.Amounts.Plus(allocations.Amounts{string(m.To): {m.ToClass: m.Amount}})
 		p.Moved[m.Consumer] = consumer
 		p.Moves = append(p.Moves, m)
+		// A request that moves allocations has to name inventories, also if they are as they should be.
+		changes := func(want Provider) bool { return want.ID == m.To }
+		if cur, exists := actual.Find(m.To); m.From == "" && exists && !slices.ContainsFunc(p.Inventories, changes) {
+			p.Inventories = append(p.Inventories, cur)
+		}
 	}
 	return nil
 }
@@ -216,8 +231,13 @@ func (p *Plan) Empty() bool {
 }
 
 // Unread returns the providers of a tree whose usage decides whether the plan can be carried out,
-// and has not been read: those that it removes, or removes a class of.
+// and has not been read: those that it removes, or removes a class of, and those of NeedsUsage.
 func (p *Plan) Unread(actual Tree) (ids []placement.UUID) {
+	for _, id := range p.NeedsUsage {
+		if cur, exists := actual.Find(id); exists && cur.Used == nil {
+			ids = append(ids, id)
+		}
+	}
 	for _, removed := range p.Remove {
 		if removed.Used == nil {
 			ids = append(ids, removed.ID)
