@@ -200,6 +200,7 @@ var rules = []struct{ pkg, may string }{
 		"logging microversion ops/audit ops/capacity ops/changefeed ops/cloud ops/cloud/index ops/cloudapi ops/doctor " +
 		"ops/explain ops/exporter ops/heal ops/lookup ops/metrics ops/novaquery ops/records ops/reshape ops/restore " +
 		"ops/upgrade osloconfig placement placement/providertree placement/snapshot systemd"},
+	{"console", ""},
 	{"console/build", ""},
 	{"config/configtest", "config internal/upstreamtest osloconfig"},
 	{"internal/archtest", ""},
@@ -344,7 +345,8 @@ func TestSQLStaysInTheStore(t *testing.T) {
 		{"net/http", []string{
 			"client", "client/*", "httpapi", "httpapi/computeapi", "httpapi/computeapi/*", "httpapi/identityapi",
 			"httpapi/imageapi", "httpapi/networkapi", "httpapi/placementapi", "httpapi/placementapi/placementapitest",
-			"httpapi/resource", "identity/keystone", "ops/cloudapi", "ops/exporter", "tracing", "cmd/berth", "console/build",
+			"httpapi/resource", "identity/keystone", "ops/cloudapi", "ops/exporter", "tracing", "cmd/berth", "console",
+			"console/build",
 			"daemon",
 			"devcloud", "internal/fakehosts", "internal/keystonetest", "internal/process", "conformance", "conformance/*",
 			"bench", "bench/*",

@@ -1,34 +1,41 @@
-// Who is logged in, and the button that ends it.
+// Who is logged in, at which cloud, and the button that ends it.
 import { signal } from "@preact/signals";
 import { get, loginRequired, request } from "../api.ts";
 
-/** What GET api/session answers. A console without a login, on a developer's machine, has no user. */
+/** What GET api/session answers. */
 interface Session {
+  /** none: everybody may look. key: whoever opens the URL that the command has printed. keystone: users. */
+  readonly login: "none" | "key" | "keystone";
+  readonly begun: boolean;
   readonly user?: string;
   readonly project?: string;
+  readonly source?: string;
 }
 
-const session = signal<Session>({});
+/** Who is logged in; undefined until it is known. */
+export const session = signal<Session | undefined>(undefined);
 
-/** Reads who is logged in. */
+/** Reads who is logged in. Without a session the login form is shown. */
 export async function loadSession(): Promise<void> {
   const answer = await get<Session>("session");
-  session.value = answer.ok ? answer.value : {};
+  if (!answer.ok) return;
+  session.value = answer.value;
+  loginRequired.value = !answer.value.begun;
 }
 
 async function logOut(): Promise<void> {
   await request("DELETE", "session");
-  session.value = {};
-  loginRequired.value = true;
+  await loadSession();
 }
 
 export function Account() {
-  const { user, project } = session.value;
-  if (!user) return null;
+  const { login, begun, user, project, source } = session.value ?? {};
+  if (!begun) return null;
   return (
     <div class="account">
-      <span>{project ? `${user} in ${project}` : user}</span>
-      <button type="button" onClick={() => void logOut()}>Log out</button>
+      {source && <span class="source">{source}</span>}
+      {user && <span>{project ? `${user} in ${project}` : user}</span>}
+      {login === "keystone" && <button type="button" onClick={() => void logOut()}>Log out</button>}
     </div>
   );
 }

@@ -1,9 +1,9 @@
 // The login form. What is typed here goes to the service only, which gets a token from Keystone for it.
 import { useSignal } from "@preact/signals";
 import type { TargetedSubmitEvent } from "preact";
-import { loginRequired, request } from "../api.ts";
+import { request } from "../api.ts";
 import { href, navigate, route } from "../router.ts";
-import { loadSession } from "./account.tsx";
+import { loadSession, session } from "./account.tsx";
 
 type Method = "password" | "application_credential";
 
@@ -47,10 +47,17 @@ export default function Login() {
       return;
     }
     await loadSession();
-    loginRequired.value = false;
     if (route.value.page === "session") navigate(href("hosts"));
   };
 
+  if (session.value?.login === "key") {
+    return (
+      <>
+        <h1>Log in</h1>
+        <p class="notice">Open the address that the command berth console has printed: it has the key.</p>
+      </>
+    );
+  }
   return (
     <form class="login" onSubmit={(event) => void submit(event)}>
       <h1>Log in</h1>
