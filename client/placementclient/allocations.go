@@ -57,8 +57,28 @@ func (p *Client) SetAllocations(ctx context.Context, consumer string, c allocati
 	if err != nil {
 		return err
 	}
-	q := client.Request{Method: http.MethodPut, Path: allocationsPath(consumer), Body: wireConsumer(c, minor), Once: true}
-	return notSet(p.call(ctx, minor, q, nil))
+	body := wireConsumer(c, minor)
+	send := func() error {
+		return p.call(ctx, minor, client.Request{
+			Method: http.MethodPut, Path: allocationsPath(consumer), Body: body, Once: true,
+		}, nil)
+	}
+	if err = send(); c.Generation == nil && isKept(err) {
+		body.Generation = new(int64)
+		err = send()
+	}
+	return notSet(err)
+}
+
+// isKept reports whether a write of a new consumer was refused since upstream's placement has kept
+// the consumer of an earlier write, of generation 0 and without allocations: it does so when the
+// write names a provider that does not exist, for instance of a host that got another shape
+// meanwhile (placement/handlers/allocation.py). Answers without allocations do not have the
+// generation. The write may be repeated with generation 0: the first one that succeeds increments
+// it, so that nobody's allocations are replaced.
+func isKept(err error) bool {
+	r := client.Refused(err, http.StatusConflict)
+	return r != nil && r.Code == codeConcurrent && strings.HasSuffix(r.Detail, " expected 0 but got None")
 }
 
 // SetManyAllocations is allocations.Placement's. Consumers get their types when all of them have
@@ -73,12 +93,24 @@ func (p *Client) SetManyAllocations(ctx context.Context, consumers map[string]al
 		minor = min(minor, m)
 	}
 	body := make(map[string]wireAllocations, len(consumers))
+	var added []string
 	for id, c := range consumers {
 		body[id] = wireConsumer(c, minor)
+		if c.Generation == nil {
+			added = append(added, id)
+		}
 	}
-	return notSet(p.call(ctx, minor, client.Request{
-		Method: http.MethodPost, Path: "/allocations", Body: body, Once: true,
-	}, nil))
+	send := func() error {
+		return p.call(ctx, minor, client.Request{Method: http.MethodPost, Path: "/allocations", Body: body, Once: true}, nil)
+	}
+	err := send()
+	if len(added) == 1 && isKept(err) { // the answer does not say which it is
+		w := body[added[0]]
+		w.Generation = new(int64)
+		body[added[0]] = w
+		err = send()
+	}
+	return notSet(err)
 }
 
 // typedVersion returns the version of a write: the one with types of consumers when it is supported

@@ -151,8 +151,27 @@ func testClaims(t *testing.T, _ *clienttest.Proxy, c *placementclient.Compute) {
 		allocations.ErrCapacity)
 	removed := claimed(1, nil)
 	removed.Amounts = allocations.Amounts{"5e57b85f-1e1a-4a5a-8b4f-0123456789ab": {guarantee.EgressBandwidth: 1}}
-	clienttest.WantIs(t, "SetAllocations of a provider that does not exist", // upstream keeps the consumer then
-		c.SetAllocations(ctx, "5e57b85f-1e1a-4a5a-8b4f-0123456789ac", removed), allocations.ErrCapacity)
+	const kept = "5e57b85f-1e1a-4a5a-8b4f-0123456789ac" // of the consumer, by upstream
+	for range 2 {
+		clienttest.WantIs(t, "SetAllocations of a provider that does not exist", c.SetAllocations(ctx, kept, removed),
+			allocations.ErrCapacity)
+	}
+	clienttest.Must(t, "SetAllocations of the same consumer", c.SetAllocations(ctx, kept, claimed(600, nil)))
+	clienttest.WantIs(t, "SetAllocations of it again", c.SetAllocations(ctx, kept, claimed(600, nil)),
+		allocations.ErrGeneration)
+	h, err = c.Allocations(ctx, kept)
+	clienttest.Must(t, "Allocations", err)
+	h.Amounts = nil
+	clienttest.Must(t, "SetAllocations of nothing", c.SetAllocations(ctx, kept, h))
+	const keptToo = "5e57b85f-1e1a-4a5a-8b4f-0123456789ad"
+	clienttest.WantIs(t, "SetManyAllocations of a provider that does not exist",
+		c.SetManyAllocations(ctx, map[string]allocations.Consumer{keptToo: removed}), allocations.ErrCapacity)
+	clienttest.Must(t, "SetManyAllocations of the same consumer",
+		c.SetManyAllocations(ctx, map[string]allocations.Consumer{keptToo: claimed(600, nil)}))
+	h, err = c.Allocations(ctx, keptToo)
+	clienttest.Must(t, "Allocations", err)
+	h.Amounts = nil
+	clienttest.Must(t, "SetAllocations of nothing", c.SetAllocations(ctx, keptToo, h))
 	clienttest.Must(t, "SetAllocations", c.SetAllocations(ctx, clienttest.ServerID, claimed(600, nil)))
 	clienttest.WantIs(t, "SetAllocations of a new consumer again",
 		c.SetAllocations(ctx, clienttest.ServerID, claimed(600, nil)), allocations.ErrGeneration)
