@@ -47,7 +47,7 @@ func upHost(n int, nodes bool) (inventory.Host, numa.Topology, error) {
 		h.ID = id.Derive(h.Name)
 	}
 	const count, cpus, memoryMB, ordinaryKB, hugeKB = 2, 4, 8192, 4, 2048
-	t := numa.Topology{Reported: nodes}
+	t := numa.Topology{Reported: nodes, CPURatio: h.VCPU.Initial, MemoryRatio: h.MemoryMB.Initial}
 	for id := range count {
 		node := numa.Node{ID: id, Socket: id, MemoryMB: memoryMB, Distances: []int{10, 20}}
 		if id > 0 {

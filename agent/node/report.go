@@ -91,6 +91,8 @@ func (s *Settings) reportNodes(m Machine, r *Report) error {
 	}
 	r.Warnings = append(r.Warnings, t.Warnings...)
 	t.Reported, t.Excluded = report, o.reportNUMA != nil && !report
+	t.CPURatio = cmp.Or(o.cpuRatio.set, o.cpuRatio.initial)
+	t.MemoryRatio = cmp.Or(o.ramRatio.set, o.ramRatio.initial)
 	r.Topology = &t.Topology
 	if t.Excluded {
 		r.Host.Traits = append(r.Host.Traits, inventory.TraitNonNUMA)

@@ -58,7 +58,7 @@ var nothing = map[string][]string{
 
 // Abilities are what the hosts of a cloud can do.
 type Abilities struct {
-	NUMA bool // some host reports its NUMA nodes as providers of their own
+	NUMA bool // some host reports its NUMA nodes, to placement or to the compute service
 	// Aliases says that servers get PCI devices by aliases: who reads the aliases refuses those that
 	// do not exist.
 	Aliases bool

@@ -22,7 +22,17 @@ type Request struct {
 	Threads string
 	// Allowed are the nodes that each cell may be on, nil for any. Cells get nodes of their own.
 	Allowed [][]int
+	// Counted says that placement counts shared CPUs and memory by node. Otherwise Choose compares
+	// them: placement knows the sums of the host only.
+	Counted bool
 }
+
+// Sizes of pages that are no numbers, as those of a flavor (extraspecs.SmallPages, …).
+const (
+	SmallPages int64 = -1 // ordinary ones, which are not to be overcommitted
+	LargePages int64 = -2 // any larger ones
+	AnyPages   int64 = -3 // any
+)
 
 // A RequestedCell is a cell of a server. CPUs are the numbers that it has in the server.
 type RequestedCell struct {
@@ -30,65 +40,84 @@ type RequestedCell struct {
 	// Emulator is how many dedicated CPUs more the hypervisor needs (hw:emulator_threads_policy).
 	Emulator int
 	MemoryMB int64
-	// PageKB is the size of its pages in kB, 0 for ordinary ones.
+	// PageKB is the size of its pages in kB, or one of the constants above; 0 for ordinary ones, which
+	// the host's ratio overcommits.
 	PageKB int64
 }
 
-// Taken is what servers have of a host.
+// Taken is what servers with cells have of a host.
 type Taken struct {
-	CPUs  map[int]bool       // dedicated ones, and those that are threads of isolated cores
-	Pages map[[2]int64]int64 // MiB of memory, by node and the size of its pages in kB
+	CPUs   map[int]bool       // dedicated ones, and those that are threads of isolated cores
+	Shared map[int]int        // virtual CPUs on shared ones, by node
+	Pages  map[[2]int64]int64 // MiB of memory, by node and the size of its pages in kB: 0 for ordinary ones
 }
 
-// Choose chooses nodes and CPUs of a host for the cells of a server, one for each cell. Why is the
-// reason when the host has too little. It does not compare memory in ordinary pages, and CPUs that
-// are shared: placement counts them.
+// Choose chooses nodes, CPUs and pages of a host for the cells of a server, a node for each cell.
+// Why is the reason when the host has too little. Shared CPUs and memory in ordinary pages may be
+// overcommitted by the host's ratios, but not by a cell alone, as in Nova
+// (nova.virt.hardware.numa_fit_instance_to_host).
 func (t Topology) Choose(r Request, taken Taken) (cells []hostlist.Cell, why string) {
 	nodes := Match(len(r.Cells), len(t.Nodes), func(cell, node int) bool {
 		n := t.Nodes[node]
 		if r.Allowed != nil && !slices.Contains(r.Allowed[cell], n.ID) {
 			return false
 		}
-		_, ok := n.place(r.Cells[cell], r.Threads, taken)
+		_, ok := t.place(n, r.Cells[cell], r, taken)
 		return ok
 	})
 	for cell, node := range nodes {
-		placed, _ := t.Nodes[node].place(r.Cells[cell], r.Threads, taken)
+		placed, _ := t.place(t.Nodes[node], r.Cells[cell], r, taken)
 		cells = append(cells, placed)
 	}
 	if cells != nil {
 		return cells, ""
 	}
+	return nil, r.why()
+}
+
+// why is the reason when a host has no nodes for the cells.
+func (r Request) why() string {
 	var dedicated int
 	for _, c := range r.Cells {
 		dedicated += len(c.Dedicated) + c.Emulator
 	}
-	why = fmt.Sprintf("no %d NUMA nodes have the CPUs and the memory of the server's cells", len(r.Cells))
+	why := fmt.Sprintf("no %d NUMA nodes have the CPUs and the memory of the server's cells", len(r.Cells))
 	if dedicated > 0 {
 		why += fmt.Sprintf(", with %d dedicated CPUs in all", dedicated)
 	}
 	if r.Threads == RequireThreads || r.Threads == IsolateThreads {
 		why += " and the policy " + r.Threads + " for threads"
 	}
-	return nil, why
+	if len(r.Cells) == 0 {
+		return why
+	}
+	switch size := r.Cells[0].PageKB; { // that of all
+	case size == LargePages:
+		why += ", in huge pages"
+	case size == SmallPages:
+		why += ", in ordinary pages that are not overcommitted"
+	case size > 0:
+		why += fmt.Sprintf(", in pages of %d kB", size)
+	}
+	return why
 }
 
-// place chooses the CPUs of a cell on a node.
-func (n Node) place(c RequestedCell, threads string, taken Taken) (hostlist.Cell, bool) {
+// place chooses the CPUs and the pages of a cell on a node.
+func (t Topology) place(n Node, c RequestedCell, r Request, taken Taken) (hostlist.Cell, bool) {
 	to := hostlist.Cell{
-		Node: n.ID, VCPUs: slices.Sorted(slices.Values(slices.Concat(c.Shared, c.Dedicated))),
-		MemoryMB: c.MemoryMB, PageKB: c.PageKB,
+		Node: n.ID, VCPUs: slices.Sorted(slices.Values(slices.Concat(c.Shared, c.Dedicated))), MemoryMB: c.MemoryMB,
 	}
 	if len(c.Shared) > 0 {
-		if to.Shared = n.Shared; len(n.Shared) == 0 {
+		if to.Shared = n.Shared; len(n.Shared) == 0 || !r.Counted && !t.hasCPUs(n, len(c.Shared), taken) {
 			return to, false
 		}
 	}
-	if c.PageKB > 0 && !n.hasPages(c, taken) {
+	var ok bool
+	if to.PageKB, ok = t.pages(n, c, r.Counted, taken); !ok {
 		return to, false
 	}
 	count := len(c.Dedicated) + c.Emulator
-	cpus, blocked := n.dedicated(count, threads, taken)
+	cpus, blocked := n.dedicated(count, r.Threads, taken)
 	if len(cpus) < count {
 		return to, false
 	}
@@ -113,14 +142,43 @@ func (n Node) place(c RequestedCell, threads string, taken Taken) (hostlist.Cell
 	return to, true
 }
 
-// hasPages reports whether so much memory in pages of a cell's size is left on a node.
-func (n Node) hasPages(c RequestedCell, taken Taken) bool {
-	i := slices.IndexFunc(n.Pages, func(p Pages) bool { return p.SizeKB == c.PageKB })
-	if i < 0 {
-		return false
+// hasCPUs reports whether so many virtual CPUs may share those of a node that are for it.
+func (t Topology) hasCPUs(n Node, count int, taken Taken) bool {
+	return count <= len(n.Shared) &&
+		float64(taken.Shared[n.ID]+count) <= float64(len(n.Shared))*cmp.Or(t.CPURatio, 1)
+}
+
+// pages chooses the size of the pages of a cell's memory on a node, 0 for ordinary ones: the
+// largest that will do.
+func (t Topology) pages(n Node, c RequestedCell, counted bool, taken Taken) (sizeKB int64, ok bool) {
+	if c.PageKB == 0 && (counted || c.MemoryMB == 0) {
+		return 0, true
 	}
-	total, reserved := n.Pages[i].MemoryMB()
-	return total-reserved-taken.Pages[[2]int64{int64(n.ID), c.PageKB}] >= c.MemoryMB
+	for i, p := range slices.Backward(n.Pages) {
+		size, ratio := p.SizeKB, 1.0
+		if i == 0 {
+			size = 0
+		}
+		switch c.PageKB {
+		case 0:
+			ratio, ok = cmp.Or(t.MemoryRatio, 1), i == 0
+		case SmallPages:
+			ok = i == 0
+		case LargePages:
+			ok = i > 0
+		case AnyPages:
+			ok = true
+		default:
+			ok = p.SizeKB == c.PageKB
+		}
+		total, reserved := p.MemoryMB()
+		free := float64(total-reserved)*ratio - float64(taken.Pages[[2]int64{int64(n.ID), size}])
+		whole := c.PageKB == 0 || c.MemoryMB*1024%p.SizeKB == 0
+		if ok && whole && c.MemoryMB <= total-reserved && float64(c.MemoryMB) <= free {
+			return size, true
+		}
+	}
+	return 0, false
 }
 
 // dedicated chooses so many free dedicated CPUs of a node, or as many as there are. The policy says
@@ -174,14 +232,13 @@ func (n Node) dedicated(count int, threads string, taken Taken) (cpus, blocked [
 // Add adds a cell of a server to what is taken.
 func (t *Taken) Add(c hostlist.Cell) {
 	if t.CPUs == nil {
-		t.CPUs, t.Pages = map[int]bool{}, map[[2]int64]int64{}
+		t.CPUs, t.Shared, t.Pages = map[int]bool{}, map[int]int{}, map[[2]int64]int64{}
 	}
 	for _, cpus := range [][]int{slices.Collect(maps.Values(c.CPUs)), c.Emulator, c.Blocked} {
 		for _, cpu := range cpus {
 			t.CPUs[cpu] = true
 		}
 	}
-	if c.PageKB > 0 {
-		t.Pages[[2]int64{int64(c.Node), c.PageKB}] += c.MemoryMB
-	}
+	t.Shared[c.Node] += len(c.VCPUs) - len(c.CPUs)
+	t.Pages[[2]int64{int64(c.Node), c.PageKB}] += c.MemoryMB
 }

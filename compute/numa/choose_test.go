@@ -15,9 +15,10 @@ import (
 )
 
 // host has two nodes of four cores with two threads each: core c of node n has the CPUs 4n+c and
-// 8+4n+c. The first core of each node is for servers that share CPUs.
+// 8+4n+c. The first core of each node is for servers that share CPUs, four for each. A node has
+// 1024 MiB in ordinary pages, which are overcommitted by a half, and 768 in huge ones.
 func host() numa.Topology {
-	var t numa.Topology
+	t := numa.Topology{CPURatio: 4, MemoryRatio: 1.5}
 	for id := range 2 {
 		n := numa.Node{ID: id, Pages: []numa.Pages{{SizeKB: 4, Total: 262144}, {SizeKB: 2048, Total: 512, Reserved: 128}}}
 		for c := range 4 {
@@ -64,6 +65,9 @@ func shown(cells []hostlist.Cell, why string) string {
 			if len(list.cpus) > 0 {
 				part += fmt.Sprintf(" %s %v", list.name, list.cpus)
 			}
+		}
+		if c.PageKB > 0 {
+			part += fmt.Sprintf(" pages %d", c.PageKB)
 		}
 		parts = append(parts, part)
 	}
@@ -125,12 +129,67 @@ func TestChoose(t *testing.T) {
 		"huge pages": {
 			numa.Request{Cells: []numa.RequestedCell{{Shared: []int{0}, MemoryMB: 512, PageKB: 2048}}},
 			numa.Taken{Pages: map[[2]int64]int64{{0, 2048}: 512}},
-			"node 1: shared [4 12]",
+			"node 1: shared [4 12] pages 2048",
 		},
 		"pages that no node has": {
 			numa.Request{Cells: []numa.RequestedCell{{Shared: []int{0}, MemoryMB: 1024, PageKB: 1048576}}},
 			numa.Taken{},
+			"no 1 NUMA nodes have the CPUs and the memory of the server's cells, in pages of 1048576 kB",
+		},
+		"the largest pages": {
+			numa.Request{Cells: []numa.RequestedCell{{Shared: []int{0}, MemoryMB: 512, PageKB: numa.AnyPages}}},
+			numa.Taken{},
+			"node 0: shared [0 8] pages 2048",
+		},
+		"no multiple of the large pages": {
+			numa.Request{Cells: []numa.RequestedCell{{Shared: []int{0}, MemoryMB: 511, PageKB: numa.AnyPages}}},
+			numa.Taken{},
+			"node 0: shared [0 8]",
+		},
+		"large pages of another node": {
+			numa.Request{Cells: []numa.RequestedCell{{Shared: []int{0}, MemoryMB: 512, PageKB: numa.LargePages}}},
+			numa.Taken{Pages: map[[2]int64]int64{{0, 2048}: 258}},
+			"node 1: shared [4 12] pages 2048",
+		},
+		"ordinary pages by their size": {
+			numa.Request{Cells: []numa.RequestedCell{{Shared: []int{0}, MemoryMB: 512, PageKB: 4}}},
+			numa.Taken{Pages: map[[2]int64]int64{{0, 0}: 513}},
+			"node 1: shared [4 12]",
+		},
+		"memory that is overcommitted": {
+			numa.Request{Cells: []numa.RequestedCell{{Shared: []int{0}, MemoryMB: 512}}},
+			numa.Taken{Pages: map[[2]int64]int64{{0, 0}: 1024}},
+			"node 0: shared [0 8]",
+		},
+		"memory that is overcommitted enough": {
+			numa.Request{Cells: []numa.RequestedCell{{Shared: []int{0}, MemoryMB: 512}}},
+			numa.Taken{Pages: map[[2]int64]int64{{0, 0}: 1025}},
+			"node 1: shared [4 12]",
+		},
+		"pages that are not overcommitted": {
+			numa.Request{Cells: []numa.RequestedCell{{Shared: []int{0}, MemoryMB: 1, PageKB: numa.SmallPages}}},
+			numa.Taken{Pages: map[[2]int64]int64{{0, 0}: 1024, {1, 0}: 1024}},
+			"no 1 NUMA nodes have the CPUs and the memory of the server's cells, in ordinary pages that are not overcommitted",
+		},
+		"no cell overcommits a node by itself": {
+			numa.Request{Cells: []numa.RequestedCell{{Shared: []int{0}, MemoryMB: 1025}}},
+			numa.Taken{},
 			"no 1 NUMA nodes have the CPUs and the memory of the server's cells",
+		},
+		"nor its CPUs": {
+			numa.Request{Cells: []numa.RequestedCell{{Shared: numbers(0, 3)}}},
+			numa.Taken{},
+			"no 1 NUMA nodes have the CPUs and the memory of the server's cells",
+		},
+		"shared CPUs that are overcommitted enough": {
+			numa.Request{Cells: []numa.RequestedCell{{Shared: numbers(0, 2)}}},
+			numa.Taken{Shared: map[int]int{0: 7, 1: 6}},
+			"node 1: shared [4 12]",
+		},
+		"what placement counts": {
+			numa.Request{Cells: []numa.RequestedCell{{Shared: numbers(0, 3), MemoryMB: 1025}}, Counted: true},
+			numa.Taken{},
+			"node 0: shared [0 8]",
 		},
 	} {
 		if diff := cmp.Diff(c.want, shown(host().Choose(c.request, c.taken))); diff != "" {

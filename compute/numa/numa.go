@@ -10,6 +10,10 @@ type Topology struct {
 	Reported bool `json:"reported,omitempty"`
 	// Excluded says that the host is not for servers with a NUMA topology.
 	Excluded bool `json:"excluded,omitempty"`
+	// CPURatio and MemoryRatio are the allocation ratios of the host's shared CPUs and of its memory
+	// in ordinary pages, by its settings; 0 is 1.
+	CPURatio    float64 `json:"cpu_ratio,omitempty"`
+	MemoryRatio float64 `json:"memory_ratio,omitempty"`
 }
 
 // A Node is a NUMA node: CPUs, memory, or both.

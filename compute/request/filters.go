@@ -44,6 +44,9 @@ type Settings struct {
 	// NUMA says that some host has its NUMA nodes as providers, and NonNUMA that some host has the
 	// trait TraitNonNUMA. While neither does, all queries are Nova's.
 	NUMA, NonNUMA bool
+	// Topologies says that some host has reported its NUMA topology to the compute service, with nodes
+	// as providers or without: it can have servers whose flavor or image has cells or pages.
+	Topologies bool
 	// NoSocketAffinity says that no host has COMPUTE_SOCKET_PCI_NUMA_AFFINITY: a server with the PCI
 	// NUMA affinity policy socket has no host, and the reason is that.
 	NoSocketAffinity bool

@@ -95,15 +95,8 @@ func New(s Spec, settings Settings, aggregates []Aggregate) (Request, error) {
 		return Request{}, err
 	}
 	if cells {
-		isolated, err := r.onNodes(s, t, &f)
-		switch {
-		case err != nil:
+		if err := r.onNodes(s, t, &f); err != nil {
 			return Request{}, err
-		case isolated && t.Explicit:
-			return Request{}, &NoValidHost{Details: []string{isolatedCells}}
-		case t.Explicit:
-			// A host without nodes would have no such cells or pages: nobody compares it with them.
-			return r, nil
 		}
 	}
 	if err := r.onHosts(s, t, &f); err != nil {
@@ -118,23 +111,23 @@ const isolatedCells = "the flavor has group_policy=isolate, with which the CPUs 
 
 // onNodes makes the query of a server with cells for hosts that report their NUMA nodes, unless the
 // flavor isolates groups.
-func (r *Request) onNodes(s Spec, t extraspecs.NUMA, f *filtering) (isolated bool, err error) {
+func (r *Request) onNodes(s Spec, t extraspecs.NUMA, f *filtering) error {
 	b, err := build(s, f.Settings, onCells, t)
 	switch {
 	case err != nil:
-		return false, err
+		return err
 	case b.policy == policyIsolate:
 		r.Warnings = []string{isolatedCells}
-		return true, nil
+		return nil
 	}
 	if r.Query, err = b.query(f); err != nil {
-		return false, err
+		return err
 	}
 	r.cells, r.pci, r.Warnings = b.numaCells, b.pci, b.warnings
 	if slices.ContainsFunc(r.Query.Groups, onlyConfined) {
 		r.Query, r.unsuffixed = unsuffixCPUs(r.Query)
 	}
-	return false, nil
+	return nil
 }
 
 // onHosts makes the queries for hosts that are one provider, or that are to have a server without
@@ -178,9 +171,10 @@ func merged(a, b []string) []string {
 	return slices.Compact(all)
 }
 
-// Fallbacks returns the queries to try one after the other when there is no candidate for Query. A
-// server with dedicated CPUs has one that finds hosts that still count them as VCPU, and before it,
-// where hosts report NUMA nodes, one that finds hosts that do not.
+// Fallbacks returns the queries to try one after the other when there is no candidate for Query.
+// Where hosts report NUMA nodes, a server with cells has one that finds hosts that do not, whose
+// nodes are compared with its cells when it is claimed. A server with dedicated CPUs has one that
+// finds hosts that still count them as VCPU.
 func (r Request) Fallbacks() []placement.Query { return r.fallbacks }
 
 // Attach returns the request for one more port of a server whose host has a root provider. It is

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -128,6 +129,10 @@ type choice struct {
 	*selection.Chooser
 	request request.Request
 	offer   *selection.Offer
+	// at is the query of the request that the offer answers: 0 is Query, and what follows Fallbacks.
+	at int
+	// earlier is a choice among hosts that report NUMA nodes, none of which would do; nil for none.
+	earlier *choice
 	// leaves is the provider of the host that the server is to leave, "" for none.
 	leaves placement.UUID
 	// final says that there is no host when the chooser has none. Otherwise it was made from what
@@ -138,14 +143,27 @@ type choice struct {
 	kept allocations.Amounts
 }
 
-// choose prepares the choice for servers with the same request. One that has to be final gets an
-// answer and hosts of its own. With keeping it is among the hosts that can use the sharing
-// providers that the server has something of; it has no chooser when nothing can be kept. The error
-// is a *Failure when there can be no host.
-func (s *Scheduler) choose(
-	ctx context.Context, jobs []Claimant, ports []compute.Port, final, keeping bool,
-) (*choice, error) {
-	p, err := s.snapshot(ctx, jobs, final)
+// onFallback reports whether a server with cells has a choice among hosts without NUMA nodes.
+func (c *choice) onFallback() bool { return c.at > 0 && c.request.OnNodes() }
+
+// next returns the first query for hosts that report no NUMA nodes, when the choice was among hosts
+// that do: of these there are candidates, and none will do.
+func (c *choice) next() (from int, ok bool) {
+	return c.at + 1, c.at == 0 && c.request.OnNodes() && !c.offer.Empty() && len(c.request.Fallbacks()) > 0
+}
+
+// A search says which hosts are searched.
+type search struct {
+	final bool // with an answer and hosts of its own
+	// keeping is among the hosts that can use the sharing providers that the server has something of.
+	keeping bool
+	from    int // the query of the request to begin with, as choice.at
+}
+
+// choose prepares the choice for servers with the same request. It has no chooser when it is
+// keeping, and nothing can be kept. The error is a *Failure when there can be no host.
+func (s *Scheduler) choose(ctx context.Context, jobs []Claimant, ports []compute.Port, by search) (*choice, error) {
+	p, err := s.snapshot(ctx, jobs, by.final)
 	if err != nil {
 		return nil, err
 	}
@@ -157,7 +175,7 @@ func (s *Scheduler) choose(
 		}
 		return nil, compute.FailureOf(ctx, err, compute.NetworkTrouble)
 	}
-	c := &choice{final: final}
+	c := &choice{final: by.final}
 	for _, h := range p.hosts {
 		if h.Name == p.wanted.Ignored {
 			c.leaves = h.Provider
@@ -170,15 +188,15 @@ func (s *Scheduler) choose(
 	if c.request, err = request.New(spec, settings, p.aggregates); err != nil {
 		return nil, Refusal(err)
 	}
-	if keeping && !c.keep(jobs[0].Target(), p.server) {
+	if by.keeping && !c.keep(jobs[0].Target(), p.server) {
 		return c, nil
 	}
-	if c.offer, p.wanted.Suffixes, err = s.candidates(ctx, c.request, final); compute.OutcomeUnknown(ctx, err) {
+	if p.wanted.Suffixes, err = s.candidates(ctx, c, by); compute.OutcomeUnknown(ctx, err) {
 		return nil, err
 	} else if err != nil {
 		f := Refusal(err)
 		if kind, _ := fault.Of(err); kind == fault.Invalid { // a trait that placement does not know, say
-			f.Details = strings.Join(append([]string{f.Details}, s.explanation(ctx, c)...), "\n")
+			f.Details = strings.Join(slices.Concat([]string{f.Details}, s.explanation(ctx, c), c.request.Warnings), "\n")
 		}
 		return nil, f
 	}
@@ -210,26 +228,24 @@ func (s *Scheduler) selectionSettings() selection.Settings {
 	return settings
 }
 
-// candidates queries placement, and returns with the answer the server's own suffixes for those in
-// it.
-func (s *Scheduler) candidates(
-	ctx context.Context, r request.Request, single bool,
-) (o *selection.Offer, own map[string]string, err error) {
+// candidates queries placement for the offer of a choice, and returns the server's own suffixes for
+// those in it.
+func (s *Scheduler) candidates(ctx context.Context, c *choice, by search) (own map[string]string, err error) {
 	query := func(q placement.Query) (*selection.Offer, error) {
-		if single {
-			answer, err := s.apart(ctx, r, q)
+		if by.final {
+			answer, err := s.apart(ctx, c.request, q)
 			return selection.NewOffer(answer), err
 		}
-		q, own = r.Alike(q)
-		return s.queries.query(ctx, q, func() (selection.Answer, error) { return s.apart(ctx, r, q) })
+		q, own = c.request.Alike(q)
+		return s.queries.query(ctx, q, func() (selection.Answer, error) { return s.apart(ctx, c.request, q) })
 	}
-	o, err = query(r.Query)
-	for _, q := range r.Fallbacks() {
+	for i, q := range append([]placement.Query{c.request.Query}, c.request.Fallbacks()...)[by.from:] {
+		c.at = by.from + i
+		c.offer, err = query(q)
 		// Placement refuses traits of NUMA nodes that no host has so far.
-		if err != nil && !refused(err) || err == nil && !o.Empty() {
+		if err != nil && !refused(err) || err == nil && !c.offer.Empty() {
 			break
 		}
-		o, err = query(q)
 	}
-	return o, own, err
+	return own, err
 }

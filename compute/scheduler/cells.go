@@ -17,19 +17,26 @@ import (
 )
 
 // cells chooses the NUMA nodes and the CPUs of a server's cells: the nodes of its claim on a host
-// that reports them to placement, and any on another. A host that has reported no topology, of an
-// earlier release, gives none.
+// that reports them to placement, and any on another. A host that has reported no topology gives
+// none: it is refused when the flavor or the image has cells or pages itself.
 func (a assignable) cells(
 	claim *selection.Claim, t extraspecs.NUMA, assignments []compute.Assignment,
 ) ([]hostlist.Cell, error) {
-	if len(t.Cells) == 0 || len(a.node.Topology) == 0 {
+	if len(t.Cells) == 0 {
 		return nil, nil
 	}
 	var top numa.Topology
-	if err := json.Unmarshal(a.node.Topology, &top); err != nil {
-		return nil, fmt.Errorf("reading the topology of %s: %w", a.node.Name, err)
+	if len(a.node.Topology) > 0 {
+		if err := json.Unmarshal(a.node.Topology, &top); err != nil {
+			return nil, fmt.Errorf("reading the topology of %s: %w", a.node.Name, err)
+		}
 	}
-	if len(top.Nodes) == 0 {
+	nodes := request.Nodes(claim.Mappings)
+	switch {
+	case len(top.Nodes) > 0:
+	case t.Explicit && len(nodes) == 0:
+		return nil, &HostRefused{Why: "the host has reported no NUMA topology"}
+	default:
 		return nil, nil
 	}
 	id, err := guarantee.ParseUUID(string(a.node.ID))
@@ -39,11 +46,10 @@ func (a assignable) cells(
 	host := inventory.Host{ID: id, Name: a.node.Name}
 	provider := func(name string) placement.UUID { return placement.UUID(id.Derive(name).String()) }
 
-	r := numa.Request{Threads: t.CPU.Threads}
 	dedicated := claims(claim, inventory.PCPU)
-	nodes := request.Nodes(claim.Mappings)
+	r := numa.Request{Threads: t.CPU.Threads, Counted: len(nodes) > 0}
 	for i, c := range t.Cells {
-		cell := numa.RequestedCell{MemoryMB: c.MemoryMB, PageKB: max(t.PageKB, 0)}
+		cell := numa.RequestedCell{MemoryMB: c.MemoryMB, PageKB: t.PageKB}
 		for cpu := range c.Shared.Numbers() {
 			cell.Shared = append(cell.Shared, int(cpu))
 		}

@@ -30,7 +30,11 @@ func Refusal(err error) *compute.Failure {
 func (s *Scheduler) noValidHost(ctx context.Context, c *choice) *compute.Failure {
 	none := c.NoValidHost()
 	details := none.Details
-	if c.Nowhere() {
+	switch {
+	case c.earlier != nil:
+		before := c.earlier.NoValidHost()
+		none.Reason, details = before.Reason, slices.Concat(before.Details, details)
+	case c.Nowhere(), c.onFallback():
 		var explanation []string
 		reasons, err := c.request.Reasons(func(q placement.Query) (bool, error) {
 			if c.leaves != "" {

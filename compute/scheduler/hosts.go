@@ -35,9 +35,11 @@ type Hosts struct {
 	reports []compute.ServiceRow
 	nodeAt  map[compute.ID]int // in hosts
 	hostAt  map[string][]int   // hypervisors of a host
-	// traits are those of any host that requests depend on, and reported whose they are.
-	traits   map[string]bool
-	reported map[compute.ID]reportedNode
+	// traits are those of any host that requests depend on, and reported whose they are. Topologies
+	// says that some host has reported its NUMA topology.
+	traits     map[string]bool
+	topologies bool
+	reported   map[compute.ID]reportedNode
 }
 
 // NewHosts returns the hosts in a database.

@@ -23,6 +23,7 @@ func (h *Hosts) Requests(ctx context.Context) (request.Settings, error) {
 		return request.Settings{}, err
 	}
 	settings := h.db.Rules.Settings.Requests
+	settings.Topologies = h.topologies
 	settings.NUMA = h.traits[request.TraitNUMARoot]
 	settings.NonNUMA = h.traits[request.TraitNonNUMA]
 	settings.NoSocketAffinity = !h.traits[request.TraitSocketAffinity]
@@ -34,6 +35,7 @@ func (h *Hosts) Requests(ctx context.Context) (request.Settings, error) {
 type reportedNode struct {
 	topology, additions []byte
 	traits              []string
+	cells               bool // it can have servers with cells
 }
 
 // readTraits makes the traits of all hosts after stale rows of nodes were read.
@@ -50,7 +52,8 @@ func (h *Hosts) readTraits(stale dirtyRows) {
 			delete(h.reported, id)
 			return
 		case r.topology == nil || !bytes.Equal(r.topology, n.Topology) || !bytes.Equal(r.additions, n.Additions):
-			r = reportedNode{n.Topology, n.Additions, nodeTraits(n)}
+			r = reportedNode{topology: n.Topology, additions: n.Additions}
+			r.traits, r.cells = nodeTraits(n)
 		}
 		h.reported[id] = r
 	}
@@ -63,8 +66,9 @@ func (h *Hosts) readTraits(stale dirtyRows) {
 			read(id)
 		}
 	}
-	h.traits = map[string]bool{}
+	h.traits, h.topologies = map[string]bool{}, false
 	for _, r := range h.reported {
+		h.topologies = h.topologies || r.cells
 		for _, t := range r.traits {
 			h.traits[t] = true
 		}
@@ -72,8 +76,9 @@ func (h *Hosts) readTraits(stale dirtyRows) {
 }
 
 // nodeTraits are the traits about NUMA nodes that a host's tree is to have: those of its topology,
-// and those that its files add. What cannot be read has none: who stores it reports the error.
-func nodeTraits(n compute.NodeRow) (all []string) {
+// and those that its files add; and whether it can have servers with cells. What cannot be read has
+// none: who stores it reports the error.
+func nodeTraits(n compute.NodeRow) (all []string, cells bool) {
 	var t numa.Topology
 	if len(n.Topology) > 0 {
 		_ = json.Unmarshal(n.Topology, &t)
@@ -84,8 +89,9 @@ func nodeTraits(n compute.NodeRow) (all []string) {
 	if t.Excluded {
 		all = append(all, request.TraitNonNUMA)
 	}
+	cells = len(t.Nodes) > 0 && !t.Excluded
 	if len(n.Additions) == 0 {
-		return all
+		return all, cells
 	}
 	var added inventory.Additions
 	_ = json.Unmarshal(n.Additions, &added)
@@ -96,7 +102,7 @@ func nodeTraits(n compute.NodeRow) (all []string) {
 			}
 		}
 	}
-	return all
+	return all, cells
 }
 
 // apart queries placement, and leaves out candidates of which two NUMA cells would share a node.

@@ -42,13 +42,13 @@ type MoveTarget struct {
 func (s *Scheduler) Place(ctx context.Context, jobs []Claimant, ports []compute.Port) error {
 	var preferred *choice // of hosts that share what the server has
 	if target := jobs[0].Target(); target != nil && len(target.Shared) > 0 {
-		none, err := s.place(ctx, jobs, ports, true)
+		none, err := s.place(ctx, jobs, ports, search{final: len(jobs) > 1, keeping: true})
 		if none == nil {
 			return err
 		}
 		preferred = none
 	}
-	none, err := s.place(ctx, jobs, ports, false)
+	none, err := s.place(ctx, jobs, ports, search{final: len(jobs) > 1})
 	if none == nil {
 		return err
 	}
@@ -64,9 +64,9 @@ func (s *Scheduler) Place(ctx context.Context, jobs []Claimant, ports []compute.
 // for all hosts. It returns the choice that has ended without a host, nil when there is none, or an
 // error.
 func (s *Scheduler) place(
-	ctx context.Context, jobs []Claimant, ports []compute.Port, keeping bool,
+	ctx context.Context, jobs []Claimant, ports []compute.Port, by search,
 ) (none *choice, err error) {
-	chooser, err := s.choose(ctx, jobs, ports, len(jobs) > 1, keeping)
+	chooser, err := s.choose(ctx, jobs, ports, by)
 	switch {
 	case err != nil:
 		return nil, err
@@ -78,9 +78,10 @@ func (s *Scheduler) place(
 		claim, ok := chooser.Next()
 		switch {
 		case !ok && chooser.final:
-			return chooser, nil
+			return s.placeElsewhere(ctx, jobs, i, ports, chooser, by)
 		case !ok:
-			next, err := s.choose(ctx, jobs, ports, true, keeping)
+			by.final = true
+			next, err := s.choose(ctx, jobs, ports, by)
 			switch {
 			case err != nil:
 				return nil, err
@@ -113,6 +114,30 @@ func (s *Scheduler) place(
 		j.Choice().Rest = rest
 	}
 	return nil, nil
+}
+
+// placeElsewhere continues a choice that has ended without a host for the server at an index: when
+// it was among hosts that report NUMA nodes, others may have one. It returns what place does.
+func (s *Scheduler) placeElsewhere(
+	ctx context.Context, jobs []Claimant, at int, ports []compute.Port, ended *choice, by search,
+) (none *choice, err error) {
+	from, ok := ended.next()
+	if !ok {
+		return ended, nil
+	}
+	none, err = s.place(ctx, jobs[at:], ports, search{final: true, keeping: by.keeping, from: from})
+	switch {
+	case none != nil && none.Chooser == nil:
+		return ended, nil
+	case none != nil:
+		none.earlier = ended
+	case err == nil:
+		rest := ended.Alternates()
+		for _, j := range jobs[:at] {
+			j.Choice().Rest = rest
+		}
+	}
+	return none, err
 }
 
 // AffectsPlacement reports whether what a port is like says where its server can go.

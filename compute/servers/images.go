@@ -95,6 +95,6 @@ func honoured(flavor extraspecs.Flavor, image compute.Image, settings request.Se
 		return err
 	}
 	return extraspecs.Supported(flavor, image.Image, extraspecs.Abilities{
-		NUMA: settings.NUMA, Aliases: settings.PCI != nil,
+		NUMA: settings.NUMA || settings.Topologies, Aliases: settings.PCI != nil,
 	})
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/berthcloud/berth/allocations"
 	"github.com/berthcloud/berth/compute"
 	"github.com/berthcloud/berth/compute/computetest"
+	"github.com/berthcloud/berth/compute/fleet"
 	"github.com/berthcloud/berth/compute/inventory"
 	"github.com/berthcloud/berth/compute/numa"
 	"github.com/berthcloud/berth/compute/request"
@@ -223,5 +224,103 @@ func TestCellsMove(t *testing.T) {
 	w.work(w.cloudService, nil)
 	if used := w.used(); used["PCPU"] != 0 || used["MEMORY_MB"] != 0 {
 		t.Errorf("%v is allocated after the deletion", used)
+	}
+}
+
+// cellsOf shows the cells of a server: "node 0: 128 MB; node 1: 128 MB, 2048 kB".
+func (w *fixture) cellsOf(id compute.ID) string {
+	w.Helper()
+	var parts []string
+	for _, c := range must(w.Cells(ctx, must(w.Server(ctx, id)).ServerRow)) {
+		part := fmt.Sprintf("node %d: %d MB", c.Node, c.MemoryMB)
+		if c.PageKB > 0 {
+			part += fmt.Sprintf(", %d kB", c.PageKB)
+		}
+		parts = append(parts, part)
+	}
+	return strings.Join(parts, "; ")
+}
+
+// Servers with cells and pages of their flavor are on a host that reports its topology, and no
+// nodes to placement: what other servers with cells have of its nodes is compared, with each claim.
+func TestCellsOnAFlatHost(t *testing.T) {
+	w := newFixture(t, 0, "older")
+	w.must(w.start("cn1", 16, 0)) // eight CPUs, 1024 MB and 1024 MB in huge pages of each of two nodes
+	for _, c := range []struct {
+		cpus, memory int64
+		specs, want  string // "" for no host
+	}{
+		{4, 1024, "hw:numa_nodes=2", "node 0: 512 MB; node 1: 512 MB"},
+		{2, 1024, "hw:numa_nodes=2 hw:numa_cpus.0=0 hw:numa_cpus.1=1 hw:numa_mem.0=768 hw:numa_mem.1=256", ""},
+		{
+			2, 768, "hw:numa_nodes=2 hw:numa_cpus.0=0 hw:numa_cpus.1=1 hw:numa_mem.0=512 hw:numa_mem.1=256",
+			"node 0: 512 MB; node 1: 256 MB",
+		},
+		{1, 512, "hw:numa_nodes=1", ""},
+		{1, 256, "hw:mem_page_size=small", "node 1: 256 MB"},
+		{1, 64, "hw:mem_page_size=4", ""},
+		{1, 1024, "hw:mem_page_size=large", "node 0: 1024 MB, 2048 kB"},
+		{1, 512, "hw:mem_page_size=1GB", ""},
+		{1, 512, "hw:mem_page_size=2MB", "node 1: 512 MB, 2048 kB"},
+		{1, 512, "hw:mem_page_size=any", "node 1: 512 MB, 2048 kB"},
+	} {
+		id := w.bootWith(fmt.Sprint(c.specs, c.memory), c.cpus, c.memory, c.specs)
+		if got := w.cellsOf(id); got != c.want || (w.state(id) == compute.Active) != (c.want != "") {
+			t.Errorf("%d MB with %s: the server is %s with %q, want %q: %s", c.memory, c.specs, w.state(id), got, c.want,
+				w.why(id))
+		}
+		if why := w.why(id); c.want == "" && (!strings.Contains(why, "NUMA nodes have the CPUs and the memory") ||
+			!strings.Contains(why, "older: the host has reported no NUMA topology")) {
+			t.Errorf("%d MB with %s: no host, because %s", c.memory, c.specs, why)
+		}
+	}
+	// A server with more CPUs than a node has of them does not share these with itself.
+	if id := w.bootWith("wide", 9, 64, "hw:numa_nodes=1"); w.state(id) != compute.Error {
+		t.Errorf("a cell of nine CPUs is %s on nodes of eight", w.state(id))
+	}
+}
+
+// Servers with cells of their flavor are on hosts with nodes first, and then on flat ones, also
+// when those with nodes have candidates and will not do.
+func TestFlatHostsBesideHostsWithNodes(t *testing.T) {
+	const specs = "hw:numa_nodes=2"
+	w := newFixture(t, 0)
+	w.must(w.startWithNodes("cn1", 4, 0))
+	w.must(w.start("cn2", 8, 0)) // each has 1024 MB of both nodes
+	on := func(what, want string, ids ...compute.ID) {
+		t.Helper()
+		var hosts []string
+		for _, id := range ids {
+			hosts = append(hosts, must(w.Server(ctx, id)).Host)
+		}
+		if got := strings.Join(hosts, " "); got != want {
+			t.Errorf("%s: the servers are on %q, want %q: %s", what, got, want, w.why(ids[len(ids)-1]))
+		}
+		for _, id := range ids {
+			if cells := w.cellsOf(id); w.state(id) == compute.Active && strings.Count(cells, ": 512 MB") != 2 {
+				t.Errorf("%s: the server has the cells %q", what, cells)
+			}
+		}
+	}
+	first := w.bootWith("first", 2, 1024, specs)
+	on("an empty cloud", "cn1", first)
+	down := func(yes bool) {
+		for _, h := range must(w.Services(ctx)) {
+			if h.Host == "cn1" {
+				must(w.ChangeService(ctx, h.ID, fleet.ServiceChange{ForcedDown: &yes}))
+			}
+		}
+	}
+	down(true)
+	on("a host with nodes that is down", "cn2", w.bootWith("down", 2, 1024, specs))
+	down(false)
+	made, err := w.CreateServers(ctx, ann, servers.ServerSpec{Name: "vm", Flavor: "first", Image: cirros, Min: 2, Max: 2})
+	w.must(err)
+	w.work(w.cloudService, nil)
+	on("two at once", "cn1 cn2", made[0].ID, made[1].ID)
+	full := w.bootWith("full", 2, 1024, specs)
+	on("a full cloud", "", full)
+	if why := w.why(full); !strings.Contains(why, "_MEM") || !strings.Contains(why, "host cn2: no 2 NUMA nodes") {
+		t.Errorf("there is no host, because %s", why)
 	}
 }

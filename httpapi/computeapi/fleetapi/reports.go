@@ -27,7 +27,8 @@ const (
 		"required": ["slot"], "additionalProperties": false}}`
 	topologyPart = `{"type": "object", "properties": {
 		"nodes": {"type": "array", "maxItems": 1024, "items": ` + nodeTopologyPart + `},
-		"reported": {"type": "boolean"}, "excluded": {"type": "boolean"}}, "required": ["nodes"],
+		"reported": {"type": "boolean"}, "excluded": {"type": "boolean"},
+		"cpu_ratio": ` + ratioPart + `, "memory_ratio": ` + ratioPart + `}, "required": ["nodes"],
 		"additionalProperties": false}`
 	nodeTopologyPart = `{"type": "object", "properties": {"id": ` + anyCountPart + `, "cpus": ` + numbersPart + `,
 		"cores": {"type": "array", "maxItems": 65536, "items": ` + numbersPart + `},
