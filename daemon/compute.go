@@ -108,7 +108,8 @@ func (s *ComputeServer) assemble(db *compute.Database, peers computePeers) {
 	hosts := scheduler.NewHosts(db)
 	s.db, s.ports, s.catalog = db, serverports.New(db, peers.network), catalog.New(db, peers.placement)
 	s.lifecycle = lifecycle.New(db, lifecycle.Options{
-		Placement: peers.placement, Network: peers.network, Hosts: hosts, Run: thisRun(), Behalf: onBehalf,
+		Placement: peers.placement, Network: peers.network, Trees: peers.trees, Hosts: hosts, Run: thisRun(),
+		Behalf: onBehalf,
 	})
 	s.servers = servers.New(db, servers.Options{
 		Network: peers.network, Images: peers.images, Lifecycle: s.lifecycle, Hosts: hosts, Ports: s.ports,

@@ -30,6 +30,9 @@ type deviceSpec struct {
 	class  string   // in placement; empty: by vendor and product
 	traits []string // in placement, sorted
 	remote bool     // another machine manages the device
+	// oneTime says whether each device is for one server only, until an operator offers it again; nil:
+	// it does not say.
+	oneTime *bool
 }
 
 // An addressSpec says which PCI addresses are meant, part by part: domain, bus, slot and
@@ -162,8 +165,12 @@ func (r *specReader) read(object map[string]any) {
 	if d.remote = r.flag(object, "remote_managed"); d.remote {
 		r.warn("remote_managed devices are ignored: Berth's servers cannot have them")
 	}
-	if r.flag(object, "one_time_use") {
-		r.wrong("one_time_use: ", "true", "Berth gives a device to the next server as it is; leave such devices out")
+	if object["one_time_use"] != nil {
+		once := r.flag(object, "one_time_use")
+		d.oneTime = &once
+	}
+	if d.oneTime != nil && *d.oneTime && d.forPorts {
+		r.warn("one_time_use does nothing for devices of ports: they are not in placement")
 	}
 	for _, key := range idle {
 		r.flag(object, key)

@@ -136,6 +136,11 @@ func (s *Settings) understandPCI(r *reader) {
 					"with interfaces", d.number)
 			r.mistakes[len(r.mistakes)-1].Where = d.where
 		}
+		if d.oneTime != nil && *d.oneTime && !s.pciInPlacement {
+			r.wrong(groupPCI, "device_spec", "true", "entry %d: one_time_use: set [pci] report_in_placement, which it needs",
+				d.number)
+			r.mistakes[len(r.mistakes)-1].Where = d.where
+		}
 		if !d.forPorts && !d.remote {
 			hidden++
 		}

@@ -190,9 +190,13 @@ func (p *pciProviders) add(spec *deviceSpec, d pciDevice) {
 	if class == "" {
 		class = strings.ToUpper("CUSTOM_PCI_" + d.vendor + "_" + d.product)
 	}
+	traits := spec.traits
+	if spec.oneTime != nil && *spec.oneTime {
+		traits = slices.Compact(slices.Sorted(slices.Values(append(slices.Clone(traits), inventory.TraitOneTimeUse))))
+	}
 	provider := p.byAddr[address]
 	if provider == nil {
-		provider = &pciProvider{address: address, class: class, traits: spec.traits, own: own}
+		provider = &pciProvider{address: address, class: class, traits: traits, own: own}
 		p.byAddr[address] = provider
 	}
 	wrong := func(format string, args ...any) {
@@ -205,9 +209,11 @@ func (p *pciProviders) add(spec *deviceSpec, d pciDevice) {
 	case provider.class != class:
 		wrong("its class %s is not that of the others of its card, %s (%s): give all of them the same", class,
 			provider.class, with)
-	case !slices.Equal(provider.traits, spec.traits):
+	case !own && spec.oneTime != nil:
+		wrong("one_time_use is for devices as a whole, and it is a virtual function")
+	case !slices.Equal(provider.traits, traits):
 		wrong("its traits %s are not those of the others of its card, %s (%s): give all of them the same",
-			strings.Join(spec.traits, ","), strings.Join(provider.traits, ","), with)
+			strings.Join(traits, ","), strings.Join(provider.traits, ","), with)
 	}
 	provider.devices = append(provider.devices, d.address)
 }

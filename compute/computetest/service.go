@@ -38,7 +38,8 @@ type Options struct {
 func NewService(db *compute.Database, o Options) Service {
 	hosts := scheduler.NewHosts(db)
 	life := lifecycle.New(db, lifecycle.Options{
-		Placement: o.Placement, Network: o.Network, Hosts: hosts, Elapsed: o.Elapsed, Behalf: o.Behalf, Run: o.Run,
+		Placement: o.Placement, Network: o.Network, Trees: o.Trees, Hosts: hosts, Elapsed: o.Elapsed, Behalf: o.Behalf,
+		Run: o.Run,
 	})
 	ports := serverports.New(db, o.Network)
 	return Service{

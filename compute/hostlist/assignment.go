@@ -36,6 +36,8 @@ type PCIDevice struct {
 	Class    string `json:"resource_class"`
 	// LiveMigratable says that the alias wants devices with which servers move live.
 	LiveMigratable bool `json:"live_migratable,omitempty"`
+	// OneTimeUse says that no other server gets it afterwards, until an operator offers it again.
+	OneTimeUse bool `json:"one_time_use,omitempty"`
 }
 
 // A MediatedDevice is a part of a card, a virtual GPU for example.

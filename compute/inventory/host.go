@@ -28,6 +28,9 @@ const (
 	TraitComputeNode = "COMPUTE_NODE"
 	TraitDisabled    = "COMPUTE_STATUS_DISABLED"
 	TraitPCIDevice   = "COMPUTE_MANAGED_PCI_DEVICE"
+	// TraitOneTimeUse is of a device that one server gets: what of it was allocated stays reserved
+	// until an operator changes that.
+	TraitOneTimeUse = "HW_PCI_ONE_TIME_USE"
 	// TraitRemoved marks a provider below the host of which Berth has reserved the remainder,
 	// because the device, or the class that it had, was removed while it has allocations.
 	TraitRemoved = "CUSTOM_BERTH_REMOVED"

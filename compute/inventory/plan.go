@@ -45,6 +45,9 @@ func (h *Host) Plan(actual providertree.Tree) (Plan, error) {
 	if err := h.keepsPCI(actual); err != nil {
 		return p, err
 	}
+	if unread := h.unreadOnce(actual); unread != nil {
+		return Plan{Plan: providertree.Plan{NeedsUsage: unread}}, nil
+	}
 	var removed []providertree.Provider
 	for _, cur := range actual.Providers {
 		switch {
@@ -180,10 +183,14 @@ func deviceInventory(d Device, cur providertree.Provider) placement.Inventory {
 	if !ok {
 		i = placement.Inventory{MinUnit: 1, StepSize: 1, AllocationRatio: 1}
 	}
-	if withdrawn(cur, d.Class) {
+	once := slices.Contains(d.Traits, TraitOneTimeUse)
+	if withdrawn(cur, d.Class) && !once {
 		i.Reserved = 0 // the device is there again
 	}
-	return resized(i, d.Total)
+	if i = resized(i, d.Total); once && cur.Used[d.Class] > 0 {
+		i.Reserved = i.Total
+	}
+	return i
 }
 
 // withdrawn reports whether all of a class is reserved because the device was removed, and not by

@@ -221,7 +221,10 @@ func (b *buildJob) TakeClaim(ctx context.Context, claim selection.Claim) error {
 	if err != nil {
 		return err
 	}
-	return b.s.claims.claim(ctx, server, claim.Amounts)
+	if err := b.s.claims.claim(ctx, server, claim.Amounts); err != nil {
+		return err
+	}
+	return b.s.claims.reserveOnce(ctx, b.Claim, b.Assignment)
 }
 
 // takeAlternate claims the next of the candidates that remained when the first one was chosen.

@@ -9,14 +9,18 @@ import (
 
 	"github.com/berthcloud/berth/allocations"
 	"github.com/berthcloud/berth/compute"
+	"github.com/berthcloud/berth/compute/inventory"
 	"github.com/berthcloud/berth/compute/operation"
 	"github.com/berthcloud/berth/compute/scheduler"
+	"github.com/berthcloud/berth/compute/selection"
+	"github.com/berthcloud/berth/placement/providertree"
 )
 
 // claims write the allocations of servers. They keep nothing of an operation: attempts are stored
 // by the callers.
 type claims struct {
 	placement compute.Placement
+	trees     providertree.Placement // nil: there are none
 	network   compute.Network
 	log       *slog.Logger
 	now       func() time.Time
@@ -60,6 +64,26 @@ func (c claims) claim(ctx context.Context, server compute.ServerRow, amounts all
 		return scheduler.ErrNotTaken
 	}
 	return scheduler.Refusal(err)
+}
+
+// reserveOnce reserves the devices for one use among those that were claimed: before a host gets
+// them, so that nobody has them after the server. After an error the step is repeated.
+func (c claims) reserveOnce(ctx context.Context, claim *selection.Claim, a *compute.Assignment) error {
+	var names []string
+	if a != nil {
+		for _, d := range a.PCIDevices {
+			if d.OneTimeUse {
+				names = append(names, claim.Node+"_"+d.Provider)
+			}
+		}
+	}
+	if names == nil || c.trees == nil {
+		return nil
+	}
+	if err := inventory.ReserveOnce(ctx, claim.Provider, names, c.trees); err != nil {
+		return &compute.Retryable{Err: err}
+	}
+	return nil
 }
 
 // settle has the network service complete what is under way with a server's allocations. Its error

@@ -298,7 +298,10 @@ func (m *moveJob) TakeClaim(ctx context.Context, claim selection.Claim) error {
 	if err != nil {
 		return err
 	}
-	return m.exchange(ctx)
+	if err := m.exchange(ctx); err != nil {
+		return err
+	}
+	return m.s.claims.reserveOnce(ctx, m.Claim, m.Assignment)
 }
 
 // exchange gives the server the allocations that were chosen, and its migration those that it has.

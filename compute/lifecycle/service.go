@@ -28,6 +28,7 @@ import (
 	"github.com/berthcloud/berth/compute/operation"
 	"github.com/berthcloud/berth/compute/scheduler"
 	"github.com/berthcloud/berth/compute/serverports"
+	"github.com/berthcloud/berth/placement/providertree"
 )
 
 // A Service carries out operations with servers. Its methods may be called concurrently. Callers
@@ -54,6 +55,8 @@ type Service struct {
 type Options struct {
 	Placement compute.Placement // nil: nothing is written to placement, and there are no servers
 	Network   compute.Network   // nil: there are no servers
+	// Trees has the trees of hosts, of which devices are reserved that were used; nil: there are none.
+	Trees providertree.Placement
 	// Hosts are those that servers are scheduled to.
 	Hosts *scheduler.Hosts
 	// Elapsed is the time since some moment, which does not depend on what the clock of the machine
@@ -78,7 +81,7 @@ func New(db *compute.Database, o Options) *Service {
 	s.placement, s.network = compute.FencePlacement(o.Placement), compute.FenceNetwork(o.Network)
 	s.scheduler = scheduler.New(db, o.Hosts, s.placement, s.network)
 	s.bindings = serverports.NewBindings(s.network, db.Rules.Log)
-	s.claims = claims{placement: s.placement, network: s.network, log: db.Rules.Log, now: db.Rules.Now}
+	s.claims = claims{placement: s.placement, trees: o.Trees, network: s.network, log: db.Rules.Log, now: db.Rules.Now}
 	s.runner = newRunner(s, o.Behalf)
 	return s
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/berthcloud/berth/compute"
 	"github.com/berthcloud/berth/compute/extraspecs"
+	"github.com/berthcloud/berth/compute/inventory"
 	"github.com/berthcloud/berth/compute/request"
 	"github.com/berthcloud/berth/compute/selection"
 	"github.com/berthcloud/berth/guarantee"
@@ -168,6 +169,7 @@ func (a assignable) pciDevices(
 		taken[d.Addresses[k]] = true
 		all = append(all, compute.PCIDevice{
 			Address: d.Addresses[k], Alias: r.Alias, Provider: d.Suffix, Class: d.Class, LiveMigratable: live != nil && *live,
+			OneTimeUse: slices.Contains(d.Traits, inventory.TraitOneTimeUse),
 		})
 	}
 	return all, nil

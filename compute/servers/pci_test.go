@@ -10,6 +10,9 @@ import (
 	"github.com/berthcloud/berth/compute/computetest"
 	"github.com/berthcloud/berth/compute/inventory"
 	"github.com/berthcloud/berth/guarantee"
+	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/placement/providertree"
+	"github.com/berthcloud/berth/placement/providertree/providertreetest"
 )
 
 // managed are two cards that a host manages itself, with so many functions each.
@@ -156,5 +159,57 @@ func TestPCIDevicesStayInPlacement(t *testing.T) {
 	w.must(w.startWithPCI("cn1", false, nil, nil))
 	if service := must(w.Services(ctx))[0]; !service.Up || service.StartError != "" {
 		t.Errorf("the service is up: %v, %q", service.Up, service.StartError)
+	}
+}
+
+// A device for one use that a server had, on a host where it was built or that it left, is given to
+// no other one until an operator offers it again.
+func TestPCIDevicesForOneUse(t *testing.T) {
+	once := func(host int) []inventory.Device {
+		return qats(host, 1, inventory.TraitPCIDevice, inventory.TraitOneTimeUse)
+	}
+	w := newFixture(t, 0)
+	w.withAliases()
+	w.must(w.startWithPCI("cn1", true, once(1), nil))
+	_, node := computetest.Host("cn1", 0)
+	provider := func(device string) (one providertree.Provider) {
+		t.Helper()
+		tree, err := w.places.Tree(ctx, placement.UUID(node.ID), nil)
+		w.must(err)
+		for _, p := range tree.Providers {
+			if p.Name == "cn1_"+device {
+				one = p
+			}
+		}
+		return one
+	}
+	id, state := w.bootOf("qat1")
+	if state != compute.Active {
+		t.Fatalf("a server is %s: %s", state, w.why(id))
+	}
+	device := w.givenAt("cn1", id).PCIDevices[0]
+	if got := provider(device.Provider).Inventories["CUSTOM_QAT"]; !device.OneTimeUse || got.Reserved != 1 {
+		t.Errorf("the device %+v has the inventory %+v", device, got)
+	}
+	w.must(w.DeleteServer(ctx, ann, id))
+	w.work(w.cloudService, nil)
+	other, _ := w.bootOf("qat1")
+	w.must(w.startWithPCI("cn2", true, once(2), nil))
+	w.must(w.MigrateServer(ctx, root, other, ""))
+	w.work(w.cloudService, nil)
+	w.must(w.ConfirmResize(ctx, ann, other))
+	w.work(w.cloudService, nil)
+	w.must(w.startWithPCI("cn1", true, once(1), nil))
+	if _, state := w.bootOf("qat1"); state != compute.Active { // the other one of cn2
+		t.Errorf("a server is %s", state)
+	}
+	if next, state := w.bootOf("qat1"); state != compute.Error {
+		t.Errorf("a server gets a device that was used: %s, %+v", state, w.givenAt("cn1", next))
+	}
+	w.must(providertreetest.Change(ctx, w.places, provider(device.Provider).ID, func(p *providertree.Provider) {
+		p.Inventories = map[string]placement.Inventory{"CUSTOM_QAT": providertreetest.Offer(1)}
+	}))
+	if next, state := w.bootOf("qat1"); state != compute.Active || len(w.givenAt("cn1", next).PCIDevices) != 1 {
+		t.Errorf("a server is %s with a device that is offered again: %s", state, w.why(next))
 	}
 }

@@ -84,8 +84,8 @@ var rules = []struct{ pkg, may string }{
 	{"compute/hostlist", ""},
 	{"compute/inventory", "compute/numa guarantee placement placement/providertree"},
 	{"compute/numa", "compute/hostlist"},
-	{"compute/lifecycle", "allocations compute compute/hostlist compute/operation compute/request compute/scheduler " +
-		"compute/selection compute/serverports fault guarantee placement watch"},
+	{"compute/lifecycle", "allocations compute compute/hostlist compute/inventory compute/operation compute/request " +
+		"compute/scheduler compute/selection compute/serverports fault guarantee placement placement/providertree watch"},
 	{"compute/operation", ""},
 	{"compute/request", "compute/extraspecs fault guarantee placement"},
 	{"compute/scheduler", "allocations compute compute/extraspecs compute/hostlist compute/inventory compute/numa " +
