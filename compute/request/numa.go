@@ -208,13 +208,13 @@ func onlyConfined(g placement.RequestGroup) bool {
 
 // unsuffixCPUs moves the CPUs of the first cell to the group without a suffix, which requests
 // nothing else: for servers that need nothing of the host itself, and whose hosts are confined to
-// aggregates. Only that group confines a whole tree; [Request.Apart] then checks the cell's node.
-func unsuffixCPUs(q placement.Query) (placement.Query, bool) {
+// aggregates. Only that group confines a whole tree; [Apart] then checks the cell's node.
+func unsuffixCPUs(q placement.Query) placement.Query {
 	first := ofCell(suffixCPUs, 0)
 	from := slices.IndexFunc(q.Groups, func(g placement.RequestGroup) bool { return g.Suffix == first })
 	to := slices.IndexFunc(q.Groups, func(g placement.RequestGroup) bool { return g.Suffix == "" })
 	if from < 0 || to < 0 {
-		return q, false
+		return q
 	}
 	groups := slices.Clone(q.Groups)
 	g := &groups[to]
@@ -225,7 +225,7 @@ func unsuffixCPUs(q placement.Query) (placement.Query, bool) {
 	g.Resources, g.Required, g.Forbidden = groups[from].Resources, nil, nil
 	q.Groups = slices.Delete(groups, from, from+1)
 	q.SameSubtrees = dropped(q.SameSubtrees, first)
-	return q, true
+	return q
 }
 
 // dropped removes a suffix from sets of suffixes.
@@ -243,12 +243,20 @@ func dropped(sets [][]string, suffix string) [][]string {
 // OnNodes reports whether Query requests NUMA nodes: fallbacks are for hosts that report none.
 func (r Request) OnNodes() bool { return r.cells > 0 }
 
-// Apart reports whether a candidate for the request's Query has another NUMA node for each cell,
-// which placement cannot be requested together with groups that may share a provider. Candidates of
-// other queries and requests without cells are always apart.
-func (r Request) Apart(m Mappings) bool {
+// cellsOf is how many NUMA cells a query has groups of.
+func cellsOf(q placement.Query) (n int) {
+	for slices.ContainsFunc(q.Groups, func(g placement.RequestGroup) bool { return g.Suffix == ofCell(suffixNode, n) }) {
+		n++
+	}
+	return n
+}
+
+// Apart reports whether a candidate for a query, one of a Request's or what Alike made of it, has
+// another NUMA node for each cell, which placement cannot be requested together with groups that
+// may share a provider. Candidates for queries without cells are always apart.
+func Apart(q placement.Query, m Mappings) bool {
 	nodes := Nodes(m)
-	if r.cells == 0 || len(nodes) == 0 {
+	if cellsOf(q) == 0 || len(nodes) == 0 {
 		return true
 	}
 	for i, node := range nodes {
@@ -256,25 +264,31 @@ func (r Request) Apart(m Mappings) bool {
 			return false
 		}
 	}
-	return !r.unsuffixed || !slices.ContainsFunc(m[""], func(p placement.UUID) bool { return p != nodes[0] })
+	// See unsuffixCPUs.
+	unsuffixed := slices.ContainsFunc(q.Groups, func(g placement.RequestGroup) bool {
+		return g.Suffix == "" && slices.ContainsFunc(g.Resources, func(a placement.ClassAmount) bool {
+			return a.Class == vcpu || a.Class == pcpu
+		})
+	})
+	return !unsuffixed || !slices.ContainsFunc(m[""], func(p placement.UUID) bool { return p != nodes[0] })
 }
 
-// Isolated returns Query, or what Alike made of it, in a form whose candidates always have another
-// NUMA node for each cell, and whether there is one: one cell needs none, and other queries have
-// none. In return ports and devices of the server get providers of their own, so that it may have
-// no candidate where Query has some.
+// Isolated returns a query, one of a Request's or what Alike made of it, in a form whose candidates
+// always have another NUMA node for each cell, and whether there is one: one cell needs none, and
+// queries without cells have none. In return ports and devices of the server get providers of their
+// own, so that it may have no candidate where the query has some.
 //
-// Of C cells on hosts with N nodes Query has up to N^C candidates a host, of which N!/(N-C)! are
+// Of C cells on hosts with N nodes a query has up to N^C candidates a host, of which N!/(N-C)! are
 // apart, and placement lists those first of which all cells are on the first node: with many nodes
 // no candidate of a page is one. This form has only those.
-func (r Request) Isolated(q placement.Query) (placement.Query, bool) {
-	last := ofCell(suffixNode, r.cells-1)
-	if r.cells < 2 || !slices.ContainsFunc(q.Groups, func(g placement.RequestGroup) bool { return g.Suffix == last }) {
+func Isolated(q placement.Query) (placement.Query, bool) {
+	cells := cellsOf(q)
+	if cells < 2 {
 		return placement.Query{}, false
 	}
 	q.Isolate = true
 	q.Groups = slices.Clone(q.Groups)
-	for n := range r.cells {
+	for n := range cells {
 		at := slices.IndexFunc(q.Groups, func(g placement.RequestGroup) bool { return g.Suffix == ofCell(suffixCPUs, n) })
 		if at < 0 {
 			continue
@@ -287,11 +301,11 @@ func (r Request) Isolated(q placement.Query) (placement.Query, bool) {
 	return q, true
 }
 
-// WithNodes returns the mappings of a candidate for Isolated with the node of each cell, as those
-// of candidates for Query have it.
-func (r Request) WithNodes(m Mappings) Mappings {
+// WithNodes returns the mappings of a candidate for the Isolated form of a query with the node of
+// each cell, as those of candidates for the query have it.
+func WithNodes(q placement.Query, m Mappings) Mappings {
 	m = maps.Clone(m)
-	for n := range r.cells {
+	for n := range cellsOf(q) {
 		if node := ofCell(suffixNode, n); m[node] == nil && m[ofCell(suffixCPUs, n)] != nil {
 			m[node] = m[ofCell(suffixCPUs, n)]
 		}

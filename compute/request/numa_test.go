@@ -63,7 +63,7 @@ func TestNodeScenarios(t *testing.T) {
 			lines := []string{fmt.Sprintf("query %d", i)}
 			shared := 0
 			for _, m := range all {
-				if r.Apart(m) {
+				if request.Apart(q, m) {
 					lines = append(lines, strings.TrimSpace(line(m)))
 				} else {
 					shared++
@@ -107,20 +107,20 @@ func TestIsolated(t *testing.T) {
 	all := answered(t, w, r.Query)
 	apart := map[string]bool{}
 	for _, m := range all {
-		if r.Apart(m) {
+		if request.Apart(r.Query, m) {
 			apart[line(m)] = true
 		}
 	}
 	if len(all) != 256 || len(apart) != 24 {
 		t.Errorf("%d candidates, of which %d are apart", len(all), len(apart))
 	}
-	isolated, ok := r.Isolated(r.Query)
+	isolated, ok := request.Isolated(r.Query)
 	if !ok {
 		t.Fatal("there is no isolated form")
 	}
 	some := answered(t, w, isolated)
 	for _, m := range some {
-		if m = r.WithNodes(m); !r.Apart(m) || !apart[line(m)] || len(request.Nodes(m)) != 4 {
+		if m = request.WithNodes(r.Query, m); !request.Apart(r.Query, m) || !apart[line(m)] || len(request.Nodes(m)) != 4 {
 			t.Errorf("a candidate of the isolated form: %s", line(m))
 		}
 	}
@@ -128,7 +128,7 @@ func TestIsolated(t *testing.T) {
 		t.Errorf("the isolated form has %d candidates", len(some))
 	}
 	one := cellRequest(t, 1)
-	if _, ok := one.Isolated(one.Query); ok {
+	if _, ok := request.Isolated(one.Query); ok {
 		t.Error("one cell has an isolated form")
 	}
 }
@@ -136,7 +136,7 @@ func TestIsolated(t *testing.T) {
 // With many cells no candidate of the first page is apart, which is what the isolated form is for.
 func TestFirstPageOfManyCells(t *testing.T) {
 	w, r := cellHost(8), cellRequest(t, 8)
-	isolated, _ := r.Isolated(r.Query)
+	isolated, _ := request.Isolated(r.Query)
 	for _, c := range []struct {
 		query placement.Query
 		apart int
@@ -144,7 +144,7 @@ func TestFirstPageOfManyCells(t *testing.T) {
 		apart := 0
 		all := answered(t, w, c.query)
 		for _, m := range all {
-			if r.Apart(r.WithNodes(m)) {
+			if request.Apart(r.Query, request.WithNodes(r.Query, m)) {
 				apart++
 			}
 		}
@@ -163,10 +163,10 @@ func TestFirstPageWithoutDisk(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	isolated, _ := r.Isolated(r.Query)
+	isolated, _ := request.Isolated(r.Query)
 	apart := 0
 	for _, m := range answered(t, cellHost(8), isolated) {
-		if m = r.WithNodes(m); r.Apart(m) {
+		if m = request.WithNodes(r.Query, m); request.Apart(r.Query, m) {
 			apart++
 			if nodes := request.Nodes(m); len(nodes) != 8 || m[""][0] != nodes[0] {
 				t.Fatalf("a candidate that is apart: %s", line(m))

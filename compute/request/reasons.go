@@ -35,7 +35,7 @@ func (r Request) Reasons(has func(placement.Query) (bool, error)) ([]string, err
 	whole := r.Query
 	whole.Limit = 1
 	some, err := has(whole)
-	if isolated, ok := r.Isolated(r.Query); ok && some && err == nil {
+	if isolated, ok := Isolated(r.Query); ok && some && err == nil {
 		isolated.Limit = 1
 		if some, err = has(isolated); err == nil && !some {
 			return []string{fmt.Sprintf("no host has another NUMA node for each of the %d cells", r.cells)}, nil

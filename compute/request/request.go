@@ -54,8 +54,6 @@ type Request struct {
 	pci       map[string]string // aliases, by the suffix of the group
 	fallbacks []placement.Query
 	cells     int // NUMA cells that Query has groups of
-	// unsuffixed says that the CPUs of the first cell are those of the group without a suffix.
-	unsuffixed bool
 }
 
 // NoValidHost says that there is no host for a server.
@@ -125,7 +123,7 @@ func (r *Request) onNodes(s Spec, t extraspecs.NUMA, f *filtering) error {
 	}
 	r.cells, r.pci, r.Warnings = b.numaCells, b.pci, b.warnings
 	if slices.ContainsFunc(r.Query.Groups, onlyConfined) {
-		r.Query, r.unsuffixed = unsuffixCPUs(r.Query)
+		r.Query = unsuffixCPUs(r.Query)
 	}
 	return nil
 }

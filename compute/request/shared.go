@@ -33,7 +33,7 @@ func (r Request) Keeping(shared []Shared, resized bool) (Request, map[placement.
 		return Request{}, nil, false
 	}
 	if r.Query = query; slices.ContainsFunc(query.Groups, onlyConfined) {
-		r.Query, r.unsuffixed = unsuffixCPUs(query)
+		r.Query = unsuffixCPUs(query)
 	}
 	var fallbacks []placement.Query
 	for _, q := range r.fallbacks {

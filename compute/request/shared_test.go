@@ -129,8 +129,9 @@ func TestKeepingWithCells(t *testing.T) {
 	if len(got.Fallbacks()) != 2 {
 		t.Errorf("the other queries: %+v", got.Fallbacks())
 	}
-	apart := request.Mappings{"": {"n0"}, "_MEM0": {"m0"}, "_NUMA0": {"n0"}}
-	if other := (request.Mappings{"": {"n1"}, "_MEM0": {"m0"}, "_NUMA0": {"n0"}}); !got.Apart(apart) || got.Apart(other) {
-		t.Errorf("CPUs of the node of the cell: %v, of another one: %v", got.Apart(apart), got.Apart(other))
+	apart := request.Apart(got.Query, request.Mappings{"": {"n0"}, "_MEM0": {"m0"}, "_NUMA0": {"n0"}})
+	other := request.Apart(got.Query, request.Mappings{"": {"n1"}, "_MEM0": {"m0"}, "_NUMA0": {"n0"}})
+	if !apart || other {
+		t.Errorf("CPUs of the node of the cell: %v, of another one: %v", apart, other)
 	}
 }

@@ -233,11 +233,11 @@ func (s *Scheduler) selectionSettings() selection.Settings {
 func (s *Scheduler) candidates(ctx context.Context, c *choice, by search) (own map[string]string, err error) {
 	query := func(q placement.Query) (*selection.Offer, error) {
 		if by.final {
-			answer, err := s.apart(ctx, c.request, q)
+			answer, err := s.apart(ctx, q)
 			return selection.NewOffer(answer), err
 		}
 		q, own = c.request.Alike(q)
-		return s.queries.query(ctx, q, func() (selection.Answer, error) { return s.apart(ctx, c.request, q) })
+		return s.queries.query(ctx, q, func() (selection.Answer, error) { return s.apart(ctx, q) })
 	}
 	for i, q := range append([]placement.Query{c.request.Query}, c.request.Fallbacks()...)[by.from:] {
 		c.at = by.from + i

@@ -107,7 +107,7 @@ func nodeTraits(n compute.NodeRow) (all []string, cells bool) {
 
 // apart queries placement, and leaves out candidates of which two NUMA cells would share a node.
 // When a page has no others, it queries for the form of the request that has only those apart.
-func (s *Scheduler) apart(ctx context.Context, r request.Request, q placement.Query) (selection.Answer, error) {
+func (s *Scheduler) apart(ctx context.Context, q placement.Query) (selection.Answer, error) {
 	answer, err := s.placement.Candidates(ctx, q)
 	if at := slices.Index(q.RootForbidden, request.TraitNonNUMA); at >= 0 && refused(err) {
 		// No host has the trait so far: placement may not know it.
@@ -118,9 +118,9 @@ func (s *Scheduler) apart(ctx context.Context, r request.Request, q placement.Qu
 		return answer, err
 	}
 	found := len(answer.Candidates)
-	shares := func(c selection.Candidate) bool { return !r.Apart(c.Mappings) }
+	shares := func(c selection.Candidate) bool { return !request.Apart(q, c.Mappings) }
 	answer.Candidates = slices.DeleteFunc(answer.Candidates, shares)
-	isolated, ok := r.Isolated(q)
+	isolated, ok := request.Isolated(q)
 	if !ok || found == 0 || len(answer.Candidates) > 0 {
 		return answer, nil
 	}
@@ -128,7 +128,7 @@ func (s *Scheduler) apart(ctx context.Context, r request.Request, q placement.Qu
 		return answer, err
 	}
 	for i := range answer.Candidates {
-		answer.Candidates[i].Mappings = r.WithNodes(answer.Candidates[i].Mappings)
+		answer.Candidates[i].Mappings = request.WithNodes(q, answer.Candidates[i].Mappings)
 	}
 	answer.Candidates = slices.DeleteFunc(answer.Candidates, shares)
 	return answer, nil

@@ -173,7 +173,8 @@ var rules = []struct{ pkg, may string }{
 	{"ops/cloud", "placement placement/snapshot"},
 	{"ops/novaquery", "compute/extraspecs compute/request guarantee ops/cloud ops/cloud/index placement"},
 	{"ops/lookup", "compute/request ops/cloud ops/cloudapi ops/novaquery placement"},
-	{"ops/heal", "allocations ops/audit ops/cloud ops/cloud/index placement placement/candidates"},
+	{"ops/heal", "allocations compute/request ops/audit ops/cloud ops/cloud/index placement placement/candidates " +
+		"placement/snapshot"},
 	{"ops/explain", "fault placement placement/candidates placement/snapshot"},
 	{"ops/doctor", "compute/request guarantee ops/novaquery ops/audit ops/cloud ops/cloud/index ops/explain ops/heal " +
 		"osloconfig"},

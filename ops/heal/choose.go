@@ -10,10 +10,12 @@ import (
 	"strings"
 
 	"github.com/berthcloud/berth/allocations"
+	"github.com/berthcloud/berth/compute/request"
 	"github.com/berthcloud/berth/ops/cloud"
 	"github.com/berthcloud/berth/ops/cloud/index"
 	"github.com/berthcloud/berth/placement"
 	"github.com/berthcloud/berth/placement/candidates"
+	"github.com/berthcloud/berth/placement/snapshot"
 )
 
 // A demand is what providers are chosen for.
@@ -53,9 +55,9 @@ type problem struct {
 // choose returns the only choice that satisfies a demand, or why there is none or more than one.
 func (p *planner) choose(d demand) (choice, *problem) {
 	var q placement.Query
-	own := map[string]bool{} // suffixes of the flavor
+	own := map[string]bool{} // suffixes of the flavor, and whether they request resources
 	if d.flavor != nil {
-		q.Isolate = d.flavor.Isolate
+		q.Isolate, q.SameSubtrees = d.flavor.Isolate, d.flavor.SameSubtrees // of NUMA cells
 		for _, g := range d.flavor.Groups {
 			// The server is there: traits and aggregates are about where it might have been
 			// started. Those of a group with a suffix say which provider is meant.
@@ -63,9 +65,9 @@ func (p *planner) choose(d demand) (choice, *problem) {
 			if g.Suffix != "" {
 				next.Required, next.Forbidden = g.Required, g.Forbidden
 			}
-			if len(g.Resources) > 0 {
+			if len(g.Resources) > 0 || g.Suffix != "" {
 				q.Groups = append(q.Groups, next)
-				own[g.Suffix] = true
+				own[g.Suffix] = len(g.Resources) > 0
 			}
 		}
 	}
@@ -89,7 +91,9 @@ func (p *planner) choose(d demand) (choice, *problem) {
 	// has in fact.
 	if d.flavor != nil && (len(own) > 1 || own[""] &&
 		slices.ContainsFunc(q.Groups[0].Resources, func(r placement.ClassAmount) bool { return r.Class == "VGPU" })) {
-		all, err := p.search(d.server, placement.Query{Groups: restricted.Groups[:len(own)], Isolate: q.Isolate}, nil, traits)
+		ofFlavor := restricted
+		ofFlavor.Groups = restricted.Groups[:len(own)]
+		all, err := p.search(d.server, ofFlavor, nil, traits)
 		if err != nil {
 			return choice{}, &problem{text: err.Error(), nova: Refused}
 		}
@@ -197,11 +201,31 @@ func (p *planner) restricted(s *index.Server, q placement.Query) (placement.Quer
 	return q, traits
 }
 
+// maxExamined is how many candidates of NUMA cells are looked at: with many nodes, most have cells
+// that share one.
+const maxExamined = 20 * maxChoices
+
 // search returns the different ways in which a query can be satisfied on a server's host, where
-// providers have further traits by their UUID. A nil usage leaves capacity out of it.
+// providers have further traits by their UUID. A nil usage leaves capacity out of it. As for the
+// scheduler, each NUMA cell has a node of its own.
 func (p *planner) search(
 	s *index.Server, q placement.Query, usage func(uuid string) map[string]int64, traits map[string][]string,
-) (all []choice, err error) {
+) ([]choice, error) {
+	after, err := p.hostOf(s, usage, traits)
+	if err != nil {
+		return nil, err
+	}
+	all, err := waysOf(after, s, q, q)
+	if isolated, ok := request.Isolated(q); ok && err == nil && len(all) == 0 {
+		return waysOf(after, s, q, isolated)
+	}
+	return all, err
+}
+
+// hostOf is the host of a server with what shares with it, for a search.
+func (p *planner) hostOf(
+	s *index.Server, usage func(uuid string) map[string]int64, traits map[string][]string,
+) (*snapshot.Snapshot, error) {
 	c := cloud.Cloud{
 		Begun: p.Cloud.Begun, Placement: &cloud.Placement{Classes: p.Placement.Classes, Traits: p.Placement.Traits},
 	}
@@ -223,28 +247,40 @@ func (p *planner) search(
 			c.Placement.Providers = append(c.Placement.Providers, provider)
 		}
 	}
-	after, err := c.Snapshot()
+	return c.Snapshot()
+}
+
+// waysOf returns the different candidates for a query on a server's host, from those for a form of
+// it.
+func waysOf(w *snapshot.Snapshot, s *index.Server, q, form placement.Query) (all []choice, err error) {
+	r, err := candidates.Search(w, form)
 	if err != nil {
 		return nil, err
 	}
-	r, err := candidates.Search(after, q)
-	if err != nil {
-		return nil, err
-	}
-	_, tree := after.Provider(placement.UUID(s.Root.UUID))
-	seen := map[string]bool{}
+	_, tree := w.Provider(placement.UUID(s.Root.UUID))
+	seen, examined := map[string]bool{}, 0
 	for candidate := range r.In(tree) {
+		if examined++; examined > maxExamined || len(all) == maxChoices {
+			break
+		}
+		mappings := request.Mappings{}
+		for i, suffix := range r.Groups() {
+			mappings[suffix] = []placement.UUID{candidate.Mappings[i][0].UUID}
+		}
+		if mappings = request.WithNodes(q, mappings); !request.Apart(q, mappings) {
+			continue
+		}
 		ch := choice{amounts: allocations.Amounts{}, providers: map[string]string{}}
 		for _, u := range candidate.Uses {
 			amounts := map[string]int64{}
 			for _, a := range u.Amounts {
-				amounts[after.ClassName(a.Class)] = a.Amount
+				amounts[w.ClassName(a.Class)] = a.Amount
 			}
 			ch.amounts[string(u.Provider.UUID)] = amounts
 		}
-		for i, suffix := range r.Groups() {
+		for suffix, providers := range mappings {
 			if suffix != "" {
-				ch.providers[suffix] = string(candidate.Mappings[i][0].UUID)
+				ch.providers[suffix] = string(providers[0])
 			}
 		}
 		name := string(text([]any{ch.amounts, ch.providers}))
@@ -252,9 +288,7 @@ func (p *planner) search(
 			continue
 		}
 		seen[name] = true
-		if all = append(all, ch); len(all) == maxChoices {
-			break
-		}
+		all = append(all, ch)
 	}
 	return all, nil
 }
@@ -265,7 +299,10 @@ func distinct(all []choice, own map[string]bool) (different []choice) {
 	seen := map[string]bool{}
 	for _, c := range all {
 		ofPorts := maps.Clone(c.providers)
-		maps.DeleteFunc(ofPorts, func(suffix, _ string) bool { return own[suffix] })
+		maps.DeleteFunc(ofPorts, func(suffix, _ string) bool {
+			_, ofFlavor := own[suffix]
+			return ofFlavor
+		})
 		if key := string(text([]any{c.amounts, ofPorts})); !seen[key] {
 			seen[key] = true
 			different = append(different, c)
@@ -282,6 +319,9 @@ const maxOptions = 8
 func (p *planner) options(all []choice, own map[string]bool) string {
 	var list strings.Builder
 	for _, suffix := range slices.Sorted(maps.Keys(own)) {
+		if !own[suffix] {
+			continue // a NUMA node, which the groups of its cell name
+		}
 		names := map[string]bool{}
 		for _, c := range all {
 			if provider := p.ByUUID[c.providers[suffix]]; provider != nil {

@@ -578,6 +578,79 @@ func TestPCIDevices(t *testing.T) {
 	}
 }
 
+// The cells of a server without an allocation get a NUMA node each, as the scheduler has it, with
+// the memory of that node: also of so many nodes that no candidate of the first thousands has.
+func TestCellsGetNodes(t *testing.T) {
+	type given = map[string]string
+	for name, tc := range map[string]struct {
+		nodes, cells int
+		given        given
+		want         string // nodes with a cell's CPUs and memory
+		says         string
+	}{
+		"AsManyAsNodes": {2, 2, nil, "01", ""},
+		"OneOfTwo":      {2, 1, nil, "", "; _MEM0 of n0m, n1m; _PROC0 of n0, n1; choose"},
+		"ThisOne":       {2, 1, given{"_PROC0": "n1"}, "1", ""},
+		"TwoOfThree":    {3, 2, given{"_PROC0": "n0", "_PROC1": "n2"}, "02", ""},
+		"BothOnOne":     {3, 2, given{"_PROC0": "n1", "_PROC1": "n1"}, "", "the providers that are given with --provider"},
+		"Many":          {6, 6, nil, "012345", ""},
+		"TooMany":       {2, 3, nil, "", "no providers of host cn1 offer what it requests"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := cloudtest.New()
+			b.Host("cn1", "")
+			b.Server("server0", "cn1")
+			f := &b.At("server0").Flavor
+			f.VCPUs, f.RAM, f.Specs = int64(tc.cells), int64(256*tc.cells), given{"hw:numa_nodes": fmt.Sprint(tc.cells)}
+			root := cloudtest.UUID("host cn1")
+			i := slices.IndexFunc(b.Placement.Providers, func(p cloud.Provider) bool { return p.UUID == root })
+			delete(b.Placement.Providers[i].Inventories, "VCPU")
+			delete(b.Placement.Providers[i].Inventories, "MEMORY_MB")
+			add := func(name, parent, class, trait string) string {
+				id := cloudtest.UUID(name)
+				b.Placement.Providers = append(b.Placement.Providers, cloud.Provider{
+					UUID: id, Name: name, Parent: parent, Root: root, Traits: []string{trait},
+					Inventories: map[string]cloud.Inventory{
+						class: {Total: 8192, MinUnit: 1, MaxUnit: 8192, StepSize: 1, AllocationRatio: 1},
+					},
+				})
+				return id
+			}
+			for n := range tc.nodes {
+				node := add(fmt.Sprint("n", n), root, "VCPU", request.TraitNUMARoot)
+				add(fmt.Sprintf("n%dm", n), node, "MEMORY_MB", request.TraitPageSize+"SMALL")
+			}
+			c := b.Done()
+			c.Placement.Consumers = []cloud.Consumer{}
+			cloudtest.Count(c)
+			fc := newFakeCloud(t, c)
+			plan := heal.New(index.New(fc.read()), heal.Options{Providers: tc.given})
+			for _, r := range fc.apply(plan, -1) {
+				if r.Outcome != heal.Done {
+					t.Errorf("step %d: %s: %s", r.Step, r.Outcome, r.Text)
+				}
+			}
+			got := ""
+			has := index.New(fc.read()).Consumers[cloudtest.UUID("server server0")]
+			for n := range tc.nodes {
+				if has == nil {
+					break
+				}
+				cpus := has.Allocations[cloudtest.UUID(fmt.Sprint("n", n))]["VCPU"]
+				memory := has.Allocations[cloudtest.UUID(fmt.Sprintf("n%dm", n))]["MEMORY_MB"]
+				if cpus == 1 && memory == 256 {
+					got += fmt.Sprint(n)
+				} else if cpus+memory != 0 {
+					t.Errorf("node %d has %d CPUs and %d MB", n, cpus, memory)
+				}
+			}
+			if text := fmt.Sprint(plan.Unhealed); got != tc.want || !strings.Contains(text, tc.says) {
+				t.Errorf("the cells are on the nodes %q, want %q; unhealed is %s, want %q", got, tc.want, text, tc.says)
+			}
+		})
+	}
+}
+
 // The disk of a server whose host has none is that of the provider that shares with it.
 func TestSharedDisk(t *testing.T) {
 	c := audittest.Whole().Done()
