@@ -148,3 +148,79 @@ func (m *MigrationRow) Assignments() (all []Assignment, err error) {
 	}
 	return all, nil
 }
+
+// A HostAssignment is an assignment of a host that a server has, will have or may come back to, or
+// that the host may not have taken back yet.
+type HostAssignment struct {
+	Server ID
+	// Operation says that it is in the server's operation: the host is not to build the server so far.
+	Operation bool
+	Assignment
+}
+
+// AssignmentsOn returns the assignments of a host. A server that moves or is resized has several.
+func AssignmentsOn(r Reader, host string) (all []HostAssignment, err error) {
+	add := func(server ID, operation bool, text []byte) error {
+		a, err := ReadAssignment(text)
+		if err != nil {
+			return fmt.Errorf("server %s on %s: %w", server, host, err)
+		}
+		if a != nil {
+			all = append(all, HostAssignment{server, operation, *a})
+		}
+		return nil
+	}
+	hosted, err := Rows[HostedRow](r, Where(ByHost, host))
+	if err != nil {
+		return nil, err
+	}
+	ids := make([]ID, len(hosted))
+	for i, row := range hosted {
+		ids[i] = row.Server
+		if err := add(row.Server, false, row.Assignment); err != nil {
+			return nil, err
+		}
+	}
+	operations, err := Rows[OperationSummary](r, Where(ByHost, host))
+	if err != nil {
+		return nil, err
+	}
+	for _, op := range operations {
+		if err := add(op.Server, true, op.Assignment); err != nil {
+			return nil, err
+		}
+	}
+	resized, err := resizesOn(r, host, ids)
+	return append(all, resized...), err
+}
+
+// resizesOn are the assignments of those servers that are being resized on their host.
+func resizesOn(r Reader, host string, servers []ID) (all []HostAssignment, err error) {
+	entries, err := Rows[MigrationEntry](r, Where(ByServer, servers...))
+	if err != nil {
+		return nil, err
+	}
+	var ids []ID
+	for _, m := range entries {
+		if m.Source == host && m.Dest == host && !m.Over() {
+			ids = append(ids, m.ID)
+		}
+	}
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	rows, err := Rows[MigrationRow](r, Where(ByID, ids...))
+	if err != nil {
+		return nil, err
+	}
+	for _, row := range rows {
+		both, err := row.Assignments()
+		if err != nil {
+			return nil, err
+		}
+		for _, a := range both {
+			all = append(all, HostAssignment{row.Server, false, a})
+		}
+	}
+	return all, nil
+}

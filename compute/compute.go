@@ -118,7 +118,8 @@ type ServiceRow struct {
 	Version    int
 	ReportedAt time.Time // zero: it never did
 	// StartError is why the host, which has started, cannot serve: its tree in placement cannot be
-	// brought into the shape that it reports. It gets no servers, "" when it serves.
+	// brought into the shape that it reports, or servers have dedicated CPUs that it does not report
+	// any more. It gets no servers, "" when it serves.
 	StartError string
 	CreatedAt  time.Time
 	UpdatedAt  time.Time

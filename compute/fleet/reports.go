@@ -169,9 +169,10 @@ func (t *trees) invalidate(host string) {
 
 // SyncTree syncs the tree of a host that has reported to placement, with whether its service is
 // disabled. A host that starts may have allocations moved, and does not serve while that is
-// refused: see compute.ServiceRow. The warnings are for the host's operator. A failure is
-// placement's, or a mistake in the host's inventory; the next report retries. A tree that is in
-// placement already is not read again for some minutes, unless the host starts.
+// refused: see compute.ServiceRow; nor does it while servers have dedicated CPUs that it does not
+// report any more, and its tree stays as it is then. The warnings are for the host's operator. A
+// failure is placement's, or a mistake in the host's inventory; the next report retries. A tree
+// that is in placement already is not read again for some minutes, unless the host starts.
 func (s *Service) SyncTree(
 	ctx context.Context, host string, has inventory.Host, starting bool,
 ) (warnings []string, err error) {
@@ -190,6 +191,9 @@ func (s *Service) SyncTree(
 	}
 	var synced inventory.Synced
 	for range syncTries {
+		if err = s.checkPinned(ctx, host, compute.ID(has.ID.String())); err != nil {
+			break
+		}
 		var options inventory.SyncOptions
 		if options, err = s.syncOptions(ctx, host, has, starting); err != nil {
 			return nil, err

@@ -16,8 +16,8 @@ import (
 type Synced struct {
 	Warnings []string            // what an operator should know
 	Moves    []providertree.Move // in the order in which they were made
-	// Providers are the UUIDs of devices' providers that do not follow from the names, by Suffix: Nova
-	// made them.
+	// Providers are the UUIDs of devices' providers that do not follow from the names, by Suffix:
+	// Nova made them.
 	Providers map[string]placement.UUID
 }
 
@@ -28,8 +28,8 @@ type SyncOptions struct {
 	Starting bool
 	// Added is Host.Added, as it is stored.
 	Added Additions
-	// Remember changes what is stored, in a transaction, and returns what is stored then. Nil: nothing
-	// is.
+	// Remember changes what is stored, in a transaction, and returns what is stored then. Nil:
+	// nothing is.
 	Remember func(ctx context.Context, change func(stored Additions) Additions) (Additions, error)
 	// Consumers returns what is known of the consumers of the tree, for Host.Consumers. Nil: nothing.
 	Consumers func(ctx context.Context, ids []string) (map[string]Consumer, error)
@@ -39,9 +39,9 @@ type SyncOptions struct {
 var errRestart = fmt.Errorf("what the host reports has another shape than its tree in placement, "+
 	"and servers have allocations there: restart the agent of the host, which moves them (%w)", providertree.ErrMoves)
 
-// A StartError says why a host that starts cannot serve: its tree cannot be planned, or placement
-// refuses to move allocations. A repetition has the same result until an operator has done
-// something.
+// A StartError says why a host that starts cannot serve: its tree cannot be planned, placement
+// refuses to move allocations, or servers have what it does not report any more. A repetition has
+// the same result until an operator has done something.
 type StartError struct{ Err error }
 
 func (e *StartError) Error() string { return e.Err.Error() }

@@ -179,70 +179,14 @@ func (a assignable) pciDevices(
 // ([pci] device_spec).
 const traitLiveMigratable = "HW_PCI_LIVE_MIGRATABLE"
 
-// takenAssignments are the assignments of a host that servers have or will have, may come back to,
-// or that the host may not have taken back yet. The choice of the server's own operation does not
-// count: it is made again.
+// takenAssignments are the assignments of a host that no other server may have. The choice of the
+// server's own operation does not count: it is made again.
 func takenAssignments(tx *compute.Tx, host string, server compute.ID) (taken []compute.Assignment, err error) {
-	add := func(text []byte) error {
-		a, err := compute.ReadAssignment(text)
-		if a != nil {
-			taken = append(taken, *a)
-		}
-		return err
-	}
-	hosted, err := compute.Rows[compute.HostedRow](tx, compute.Where(compute.ByHost, host))
-	if err != nil {
-		return nil, err
-	}
-	ids := make([]compute.ID, len(hosted))
-	for i, row := range hosted {
-		if ids[i] = row.Server; len(row.Assignment) > 0 {
-			if err := add(row.Assignment); err != nil {
-				return nil, fmt.Errorf("server %s on %s: %w", row.Server, host, err)
-			}
+	all, err := compute.AssignmentsOn(tx, host)
+	for _, a := range all {
+		if !a.Operation || a.Server != server {
+			taken = append(taken, a.Assignment)
 		}
 	}
-	operations, err := compute.Rows[compute.OperationSummary](tx, compute.Where(compute.ByHost, host))
-	if err != nil {
-		return nil, err
-	}
-	for _, op := range operations {
-		if op.Server == server {
-			continue
-		}
-		if err := add(op.Assignment); err != nil {
-			return nil, fmt.Errorf("operation %s: %w", op.ID, err)
-		}
-	}
-	resized, err := resizesOn(tx, host, ids)
-	return append(taken, resized...), err
-}
-
-// resizesOn are the assignments of those servers that are being resized on their host.
-func resizesOn(tx *compute.Tx, host string, servers []compute.ID) (all []compute.Assignment, err error) {
-	entries, err := compute.Rows[compute.MigrationEntry](tx, compute.Where(compute.ByServer, servers...))
-	if err != nil {
-		return nil, err
-	}
-	var ids []compute.ID
-	for _, m := range entries {
-		if m.Source == host && m.Dest == host && !m.Over() {
-			ids = append(ids, m.ID)
-		}
-	}
-	if len(ids) == 0 {
-		return nil, nil
-	}
-	rows, err := compute.Rows[compute.MigrationRow](tx, compute.Where(compute.ByID, ids...))
-	if err != nil {
-		return nil, err
-	}
-	for _, row := range rows {
-		both, err := row.Assignments()
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, both...)
-	}
-	return all, nil
+	return taken, err
 }

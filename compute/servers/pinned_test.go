@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/berthcloud/berth/compute"
@@ -22,10 +23,10 @@ func pinnedTo(cells []hostlist.Cell) (cpus []int) {
 	return cpus
 }
 
-// A server with dedicated CPUs that moves live has CPUs of the destination while it has those of the
-// source, which both hosts' lists say and nobody else gets; its topology is that of the host that it
-// is on. The destination's are given back when the migration fails or is aborted, and else the
-// source's.
+// A server with dedicated CPUs that moves live has CPUs of the destination while it has those of
+// the source, which both hosts' lists say and nobody else gets; its topology is that of the host
+// that it is on. The destination's are given back when the migration fails or is aborted, and else
+// the source's.
 func TestLiveMigrationWithDedicatedCPUs(t *testing.T) {
 	for _, end := range []string{"completed", "cancelled", "error"} {
 		w := newFixture(t, 0)
@@ -85,7 +86,8 @@ func TestLiveMigrationWithDedicatedCPUs(t *testing.T) {
 		if end == "completed" && steps < 3 {
 			t.Errorf("the migration took %d steps of hosts", steps)
 		}
-		if got, listed := topology(), pinnedTo(w.givenAt(host, id).Cells); !slices.Equal(got, kept) || !slices.Equal(listed, kept) {
+		got, listed := topology(), pinnedTo(w.givenAt(host, id).Cells)
+		if !slices.Equal(got, kept) || !slices.Equal(listed, kept) {
 			t.Errorf("%s: the topology has the CPUs %v, and the list of %s %v, want %v", end, got, host, listed, kept)
 		}
 		if rows := computetest.Read[compute.HostedRow](w, w.store, compute.Where(compute.ByHost, other)); len(rows) > 0 {
@@ -100,6 +102,59 @@ func TestLiveMigrationWithDedicatedCPUs(t *testing.T) {
 			if other, state := w.bootOf("pinned"); state != want {
 				t.Errorf("%s: server %d is %s, want %s: %s", end, n, state, want, w.why(other))
 			}
+		}
+		w.calm(end)
+	}
+}
+
+// A host that starts without CPUs that a server has keeps its tree in placement and gets no
+// servers, and says which server it is, until the CPUs are there again or the server is not.
+func TestPinnedCPUsAreTakenAway(t *testing.T) {
+	for _, end := range []string{"added", "deleted", "moved"} {
+		w := newFixture(t, 0)
+		w.pinned()
+		w.must(w.start("cn1", 4, 4)) // dedicated: 4 and 6 of node 0, 5 and 7 of node 1
+		id, state := w.bootOf("pinned")
+		if state != compute.Active {
+			t.Fatalf("the server is %s: %s", state, w.why(id))
+		}
+		before := w.tree(computetest.ID("cn1"))
+		for _, starts := range []func() error{
+			func() error { return w.start("cn1", 6, 2) },
+			func() error { return w.start("cn1", 8, 0) },
+			func() error { return w.startWithNodes("cn1", 3, 1) },
+		} {
+			err := starts()
+			want := fmt.Sprintf("server %s (vm): 4", id)
+			if err == nil || !strings.Contains(err.Error(), want) || must(w.Services(ctx))[0].StartError != err.Error() {
+				t.Errorf("the start has the error %v, want %q; the service says %q", err, want,
+					must(w.Services(ctx))[0].StartError)
+			}
+			if got := w.tree(computetest.ID("cn1")); !slices.Equal(got, before) {
+				t.Errorf("the host has %q in placement, before %q", got, before)
+			}
+			if other, state := w.bootOf("pinned"); state != compute.Error {
+				t.Errorf("a server on a host that does not serve is %s: %s", state, w.why(other))
+			}
+		}
+		switch end {
+		case "added":
+			w.must(w.start("cn1", 4, 4))
+		case "deleted":
+			w.must(w.DeleteServer(ctx, ann, id))
+			w.work(w.cloudService, nil)
+			w.must(w.start("cn1", 6, 2))
+		case "moved":
+			w.must(w.start("cn2", 4, 4))
+			w.must(w.LiveMigrateServer(ctx, root, id, servers.LiveMigration{}))
+			w.work(w.cloudService, nil)
+			if host := must(w.Server(ctx, id)).Host; host != "cn2" {
+				t.Errorf("the server is on %s: %s", host, w.why(id))
+			}
+			w.must(w.start("cn1", 6, 2))
+		}
+		if why := must(w.Services(ctx))[0].StartError; why != "" {
+			t.Errorf("%s: the host does not serve: %s", end, why)
 		}
 		w.calm(end)
 	}

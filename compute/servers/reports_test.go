@@ -30,7 +30,7 @@ func (w *fixture) tree(id compute.ID) (lines []string) {
 	w.must(err)
 	for _, p := range tree.Providers {
 		line := p.Name + " " + strings.Join(p.Traits, " ")
-		for _, class := range []string{"VCPU", "VGPU", "CUSTOM_LICENSE"} {
+		for _, class := range []string{"VCPU", "PCPU", "VGPU", "CUSTOM_LICENSE"} {
 			if i, ok := p.Inventories[class]; ok {
 				line += fmt.Sprintf(" %s=%d", class, i.Total)
 			}

@@ -79,8 +79,8 @@ var rules = []struct{ pkg, may string }{
 	{"compute/computetest", "compute compute/fleet compute/lifecycle compute/scheduler compute/serverports " +
 		"compute/servers fault internal/logtest internal/storetest placement/providertree sqlstore sqlstore/rowtable"},
 	{"compute/extraspecs", "fault placement"},
-	{"compute/fleet", "allocations compute compute/extraspecs compute/hostlist compute/inventory compute/request fault " +
-		"placement placement/providertree watch"},
+	{"compute/fleet", "allocations compute compute/extraspecs compute/hostlist compute/inventory compute/numa " +
+		"compute/request fault placement placement/providertree watch"},
 	{"compute/hostlist", ""},
 	{"compute/inventory", "compute/numa guarantee placement placement/providertree"},
 	{"compute/numa", "compute/hostlist"},
