@@ -118,21 +118,28 @@ func TestHostReports(t *testing.T) {
 		ID: id, Name: "cn1", VCPU: inventory.Amount{Total: 8, Initial: 4},
 		MemoryMB: inventory.Amount{Total: 1024, Initial: 1},
 		Devices: []inventory.Device{
-			{Suffix: "0000:81:00.0", Class: "CUSTOM_NIC", Total: 2}, {Suffix: "pci_0000_84_00_0", Class: "VGPU", Total: 4},
+			{
+				Suffix: "0000:81:00.0", Class: "CUSTOM_NIC", Total: 2, Traits: []string{inventory.TraitPCIDevice},
+				Addresses: []string{"0000:81:02.0", "0000:81:02.1"},
+			},
+			{Suffix: "pci_0000_84_00_0", Class: "VGPU", Total: 4, MdevType: "nvidia-35"},
 		},
+		PCI: new(bool), Units: map[string][]inventory.Unit{},
 		Additional: []inventory.Additional{
 			{ID: inventory.ComputeNode, File: "a.yaml", Inventories: map[string]inventory.Extra{"CUSTOM_LICENSE": {Total: 5}}},
 			{Name: "none", File: "b.yaml", Traits: []string{"CUSTOM_FAR"}},
 		},
 	}
+	*inv.PCI = true
 	var answer berthclient.ReportAnswer
 	h := berthclient.NewHost(clienttest.Options(t, p.URL), berthclient.HostReporter{
 		Name: "cn1", OnAnswer: func(r berthclient.ReportAnswer) { answer = r },
 		Report: func() (compute.Report, error) {
 			return compute.Report{Host: "cn1", Version: 64, Node: compute.NodeRow{
 				ID: nodeID, Name: "cn1", Type: "fake", Version: 1, Address: "192.0.2.1", VCPUs: 8, MemoryMB: 1024, DiskGB: 100,
-				CPU:     []byte(`{"arch":"x86_64"}`),
-				Devices: []byte(`[{"slot":"0000:05:10.1","vendor":"8086:154d"},{"slot":"","vendor":"","parent":"ens5"}]`),
+				CPU:      []byte(`{"arch":"x86_64"}`),
+				Devices:  []byte(`[{"slot":"0000:05:10.1","vendor":"8086:154d"},{"slot":"","vendor":"","parent":"ens5"}]`),
+				Topology: []byte(`{"nodes":[{"id":0,"socket":0}],"pci_devices":{"0000:81:02.0":0}}`),
 			}, Inventory: inv}, nil
 		},
 	})

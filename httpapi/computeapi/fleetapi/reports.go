@@ -28,7 +28,9 @@ const (
 	topologyPart = `{"type": "object", "properties": {
 		"nodes": {"type": "array", "maxItems": 1024, "items": ` + nodeTopologyPart + `},
 		"reported": {"type": "boolean"}, "excluded": {"type": "boolean"},
-		"cpu_ratio": ` + ratioPart + `, "memory_ratio": ` + ratioPart + `}, "required": ["nodes"],
+		"cpu_ratio": ` + ratioPart + `, "memory_ratio": ` + ratioPart + `,
+		"pci_devices": {"type": "object", "patternProperties": {"^[0-9a-f:.]+$": ` + anyCountPart + `}, "additionalProperties": false}},
+		"required": ["nodes"],
 		"additionalProperties": false}`
 	nodeTopologyPart = `{"type": "object", "properties": {"id": ` + anyCountPart + `, "cpus": ` + numbersPart + `,
 		"cores": {"type": "array", "maxItems": 65536, "items": ` + numbersPart + `},
@@ -60,13 +62,15 @@ const (
 	extraPart = `{"type": "object", "properties": {"total": ` + unitPart + `, "reserved": ` + anyCountPart + `, "min_unit": ` + unitPart + `,
 		"max_unit": ` + unitPart + `, "step_size": ` + unitPart + `, "allocation_ratio": ` + ratioPart + `}, "required": ["total"], "additionalProperties": false}`
 	hostDevicePart = `{"type": "object", "properties": {"name": ` + wire.TextPart + `, "resource_class": ` + symbolPart + `, "total": ` + anyCountPart + `,
-		"traits": ` + traitsPart + `}, "required": ["name", "resource_class", "total"], "additionalProperties": false}`
+		"traits": ` + traitsPart + `, "mdev_type": ` + shortPart + `,
+		"addresses": {"type": "array", "maxItems": 4096, "items": ` + shortPart + `}},
+		"required": ["name", "resource_class", "total"], "additionalProperties": false}`
 	additionalPart = `{"type": "object", "properties": {"uuid": ` + shortPart + `, "name": ` + shortPart + `, "traits": ` + traitsPart + `, "file": ` + shortPart + `,
 		"inventories": {"type": "object", "patternProperties": {"^[A-Z0-9_]+$": ` + extraPart + `}, "additionalProperties": false}},
 		"required": ["file"], "additionalProperties": false}`
 	inventoryPart = `"vcpu": ` + amountPart + `, "pcpu": ` + amountPart + `, "memory_mb": ` + amountPart + `, "disk_gb": ` + amountPart + `,
 		"traits": ` + traitsPart + `, "knows_cpu": {"type": "boolean"}, "devices": {"type": "array", "maxItems": 4096, "items": ` + hostDevicePart + `},
-		"numa_nodes": ` + numaNodesPart + `,
+		"numa_nodes": ` + numaNodesPart + `, "pci_in_placement": {"type": "boolean"},
 		"additional": {"type": "array", "maxItems": 4096, "items": ` + additionalPart + `},
 		"units": {"type": ["object", "null"], "patternProperties": {"^[0-9a-f-]{36}$": {"type": "array", "maxItems": 4096,
 		"items": ` + unitsPart + `}}, "additionalProperties": false}`
