@@ -1,0 +1,112 @@
+package console
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// policy is the Content-Security-Policy of the console.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; " +
+	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+
+// A fake serves the pages of console/dist with an API of its own, whose answers and failures a test
+// decides on.
+type fake struct {
+	*httptest.Server
+	api *http.ServeMux
+
+	mu   sync.Mutex
+	user string // who is logged in, "" for nobody
+}
+
+// newFake returns a fake whose user "operator" logs in with the password "right".
+func newFake(t *testing.T) *fake {
+	t.Helper()
+	f := &fake{api: http.NewServeMux()}
+	f.api.HandleFunc("GET /console/api/session", func(w http.ResponseWriter, _ *http.Request) {
+		answer(w, http.StatusOK, map[string]any{
+			"login": "keystone", "begun": f.caller() != "", "user": f.caller(), "project": "infra", "source": "example",
+		})
+	})
+	f.api.HandleFunc("POST /console/api/session", f.logIn)
+	f.api.HandleFunc("DELETE /console/api/session", func(w http.ResponseWriter, _ *http.Request) {
+		f.become("")
+		w.WriteHeader(http.StatusNoContent)
+	})
+	f.api.HandleFunc("/console/", servePages)
+	f.Server = httptest.NewServer(f.api)
+	t.Cleanup(f.Close)
+	return f
+}
+
+// caller returns who is logged in.
+func (f *fake) caller() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.user
+}
+
+// become begins the session of a user; that of "" is none.
+func (f *fake) become(user string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.user = user
+}
+
+func (f *fake) logIn(w http.ResponseWriter, r *http.Request) {
+	var login map[string]string
+	if err := json.NewDecoder(r.Body).Decode(&login); err != nil || r.Header.Get("Sec-Fetch-Site") != "same-origin" {
+		refuse(w, http.StatusBadRequest, "The body is no login.")
+		return
+	}
+	switch {
+	case login["user"] == "operator" && login["password"] == "right" && login["domain"] == "Default" &&
+		login["project"] == "infra":
+		f.become("operator")
+	case login["application_credential_id"] == "0a1b" && login["application_credential_secret"] == "secret":
+		f.become("robot")
+	default:
+		refuse(w, http.StatusUnauthorized, "Keystone does not know this user, or the password is wrong.")
+		return
+	}
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// servePages serves console/dist, as the console does.
+func servePages(w http.ResponseWriter, r *http.Request) {
+	dist := filepath.Join("..", "..", "console", "dist")
+	path := strings.TrimPrefix(r.URL.Path, "/console/")
+	if strings.HasPrefix(path, "api/") {
+		refuse(w, http.StatusNotFound, "There is no such data.")
+		return
+	}
+	w.Header().Set("Content-Security-Policy", policy)
+	if strings.Contains(path, ".") {
+		http.ServeFile(w, r, filepath.Join(dist, filepath.Base(path)))
+		return
+	}
+	index, err := os.ReadFile(filepath.Join(dist, "index.html"))
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	up := strings.Repeat("../", strings.Count(path, "/"))
+	_, _ = w.Write(bytes.ReplaceAll(index, []byte(`"./`), []byte(`"./`+up)))
+}
+
+func answer(w http.ResponseWriter, status int, body any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(body)
+}
+
+func refuse(w http.ResponseWriter, status int, detail string) {
+	answer(w, status, map[string]any{"errors": []any{map[string]any{"status": status, "detail": detail}}})
+}
