@@ -33,8 +33,9 @@ type Config struct {
 	// Switch is the host's Open vSwitch, nil for none. Ports of VIF type "ovs" are on
 	// a Linux bridge then.
 	Switch *Switch
-	// PCI is the directory of the PCI devices, /sys/bus/pci/devices if empty.
-	PCI string
+	// PCI is the directory of the PCI devices, /sys/bus/pci/devices if empty, and Cgroups that of
+	// control groups, /sys/fs/cgroup if empty.
+	PCI, Cgroups string
 
 	Log *slog.Logger // nil: nothing is logged
 }
@@ -64,12 +65,15 @@ func (s *Switch) bridge(physical string) string { return cmp.Or(s.Bridges[physic
 // usualPrefix is the default prefix of the names of namespaces.
 const usualPrefix = "berth-"
 
-const usualPCI = "/sys/bus/pci/devices"
+const (
+	usualPCI     = "/sys/bus/pci/devices"
+	usualCgroups = "/sys/fs/cgroup"
+)
 
 // complete sets defaults, or returns what is wrong.
 func (c Config) complete() (Config, error) {
 	c.Prefix = cmp.Or(c.Prefix, usualPrefix)
-	c.PCI = cmp.Or(c.PCI, usualPCI)
+	c.PCI, c.Cgroups = cmp.Or(c.PCI, usualPCI), cmp.Or(c.Cgroups, usualCgroups)
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}

@@ -103,7 +103,8 @@ func can(host string) error {
 // space is the name of a server's namespace.
 func (d *Driver) space(id string) string { return d.config.Prefix + id }
 
-// Servers implements driver.Driver.
+// Servers implements driver.Driver. What was started in servers with CPUs of their own since is
+// moved to these.
 func (d *Driver) Servers(ctx context.Context) ([]driver.State, error) {
 	ids, err := d.records.list()
 	if err != nil {
@@ -124,6 +125,7 @@ func (d *Driver) Servers(ctx context.Context) ([]driver.State, error) {
 			all = append(all, driver.State{ID: id})
 		}
 	}
+	d.pinAll(all)
 	return all, ctx.Err()
 }
 
@@ -259,6 +261,9 @@ func (d *Driver) tidyAll(ctx context.Context) error {
 		err := d.inTurn(ctx, id, func(w *work) error {
 			if w.record == nil || !w.record.Built || w.inside == nil {
 				return nil
+			}
+			if cpus, _ := assignedCPUs(w.record.Assignment); len(cpus) > 0 {
+				w.pin()
 			}
 			return w.tidy(ctx)
 		})

@@ -24,7 +24,8 @@ type record struct {
 	Boot    string `json:"boot,omitempty"`
 	// Generation is 0 in the files of earlier releases.
 	Generation int64 `json:"generation,omitempty"`
-	// Assignment is recorded and reported; a namespace has no devices.
+	// Assignment is recorded and reported, and its CPUs are those of what runs in the namespace,
+	// which has no devices.
 	Assignment *hostlist.Assignment `json:"assignment,omitempty"`
 	Plugs      []plug               `json:"plugs"`
 }

@@ -73,6 +73,7 @@ func (w *work) build(ctx context.Context, s hostlist.Server, plugs []plug) error
 	if err := w.makeInside(); err != nil {
 		return err
 	}
+	w.pin()
 	for i, p := range plugs {
 		if err := w.putIn(ctx, p); err != nil {
 			return err
@@ -345,6 +346,9 @@ func (w *work) destroy(ctx context.Context) error {
 		w.inside = nil
 	}
 	if err := removeSpace(w.space(w.server)); err != nil {
+		return err
+	}
+	if err := w.unpin(); err != nil {
 		return err
 	}
 	if err := w.records.remove(w.server); err != nil {
