@@ -23,15 +23,16 @@ type Synced struct {
 
 // SyncOptions are how the tree of a host is synced.
 type SyncOptions struct {
-	// Starting says that the host starts: allocations may move. Otherwise they are an error that says
-	// what to do.
+	// Starting says that the host starts: allocations may move. Otherwise they are an error that
+	// says what to do.
 	Starting bool
 	// Added is Host.Added, as it is stored.
 	Added Additions
 	// Remember changes what is stored, in a transaction, and returns what is stored then. Nil:
 	// nothing is.
 	Remember func(ctx context.Context, change func(stored Additions) Additions) (Additions, error)
-	// Consumers returns what is known of the consumers of the tree, for Host.Consumers. Nil: nothing.
+	// Consumers returns what is known of the consumers of the tree, for Host.Consumers. Nil:
+	// nothing.
 	Consumers func(ctx context.Context, ids []string) (map[string]Consumer, error)
 }
 
@@ -50,7 +51,8 @@ func (e *StartError) Error() string { return e.Err.Error() }
 func (e *StartError) Unwrap() error { return e.Err }
 
 // Sync makes the host's tree in placement what it should be. It may be repeated, and run
-// concurrently. The error of a host that starts may be a StartError.
+// concurrently. The error of a host that starts may be a StartError. Conflicts with others are
+// none: the host keeps the tree that it has, serves with it, and the next report tries again.
 //
 // What files add is stored before placement has it, and what has left them is forgotten after it
 // was removed there: a sync that ends anywhere leaves nothing that the next one does not know.
@@ -63,8 +65,12 @@ func (h *Host) Sync(ctx context.Context, p providertree.Placement, o SyncOptions
 			err = &StartError{final}
 		}
 	}
-	if errors.Is(err, providertree.ErrMoves) {
+	switch {
+	case errors.Is(err, providertree.ErrMoves):
 		err = errRestart
+	case providertree.IsChanged(err) && ctx.Err() == nil:
+		err = fmt.Errorf("others changed the providers of the host in placement during each of %d attempts to bring them to "+
+			"what it reports: the next report of the host tries again (%w)", providertree.Attempts, err)
 	}
 	if err == nil && o.Remember != nil && !cur.stored.Equal(cur.added) {
 		_, err = o.Remember(ctx, func(now Additions) Additions {

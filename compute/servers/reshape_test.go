@@ -2,17 +2,23 @@ package servers_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 
+	"github.com/berthcloud/berth/allocations"
 	"github.com/berthcloud/berth/compute"
 	"github.com/berthcloud/berth/compute/computetest"
 	"github.com/berthcloud/berth/compute/inventory"
 	"github.com/berthcloud/berth/compute/numa"
 	"github.com/berthcloud/berth/compute/servers"
 	"github.com/berthcloud/berth/guarantee"
+	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/placement/providertree"
 )
 
 // start has a host start with so many shared and dedicated CPUs, and returns the error of its sync.
@@ -298,6 +304,65 @@ func TestHostDoesNotServeAfterItsStart(t *testing.T) {
 	if _, state := w.bootOf("pinned"); state != compute.Active {
 		t.Errorf("a server is %s on it", state)
 	}
+}
+
+// A host starts in another shape while others change its providers before each of the requests that
+// move allocations. Each attempt of the report conflicts: nothing has moved, the host serves with
+// the tree that it had, and the error says that the next report tries again, which does when they
+// have stopped.
+func TestReshapeIsStarved(t *testing.T) {
+	w := newFixture(t, 0)
+	w.pinned()
+	w.must(w.start("cn1", 8, 0))
+	id, _ := w.bootOf("pinned")
+	_, node := computetest.Host("cn1", 0)
+	var busy atomic.Bool
+	var changes atomic.Int64
+	busy.Store(true)
+	for i := range 2 {
+		w.must(w.places.EnsureTrait(ctx, fmt.Sprint("CUSTOM_CHANGE_", i)))
+	}
+	b := w.paths.placement
+	b.mu.Lock()
+	next := b.handler
+	b.handler = http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		if busy.Load() && r.URL.Path == "/reshaper" {
+			trait := fmt.Sprint("CUSTOM_CHANGE_", changes.Add(1)%2)
+			w.must(providertree.Retry(ctx, func() error {
+				tree, err := w.places.Tree(ctx, placement.UUID(node.ID), nil)
+				if err == nil {
+					p := tree.Providers[0]
+					p.Traits = []string{trait}
+					_, err = w.places.SetTraits(ctx, p)
+				}
+				return err
+			}))
+		}
+		next.ServeHTTP(rw, r)
+	})
+	b.mu.Unlock()
+	for range 2 {
+		changes.Store(0)
+		err := w.start("cn1", 0, 8)
+		if err == nil || !errors.Is(err, allocations.ErrGeneration) ||
+			!strings.Contains(err.Error(), "the next report of the host tries again") {
+			t.Fatalf("the error of the report is %v", err)
+		}
+		if n := changes.Load(); n != 10 {
+			t.Errorf("%d attempts were made, want 10", n)
+		}
+		w.wantHolds("during the changes", id, "cn1", map[string]int64{"VCPU": 2})
+		if s := must(w.Services(ctx))[0]; !s.Up || s.StartError != "" {
+			t.Errorf("the service is up: %v, %q", s.Up, s.StartError)
+		}
+	}
+	busy.Store(false)
+	w.must(w.start("cn1", 0, 8))
+	w.wantHolds("after the changes", id, "cn1", map[string]int64{"PCPU": 2})
+	if s := must(w.Services(ctx))[0]; !s.Up || s.StartError != "" {
+		t.Errorf("the service is up: %v, %q", s.Up, s.StartError)
+	}
+	w.calm("the starts")
 }
 
 // A host starts in another shape before each of placement's requests of an operation: its server

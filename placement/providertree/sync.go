@@ -30,15 +30,15 @@ type Placement interface {
 	// ErrGeneration says that it exists.
 	Create(ctx context.Context, p Provider) (generation int64, err error)
 	// Update gives a provider its name and parent, which may be in another tree, and returns its
-	// generation. ErrGeneration says that it was changed or removed concurrently. Placement services
-	// without version 1.37 of the API refuse another parent.
+	// generation. ErrGeneration says that it was changed or removed concurrently. Placement
+	// services without version 1.37 of the API refuse another parent.
 	Update(ctx context.Context, p Provider) (generation int64, err error)
 	// Remove removes a provider; one that does not exist is removed. ErrInUse says that it has
 	// allocations, or that it has children.
 	Remove(ctx context.Context, id placement.UUID) error
 	// SetInventories and SetTraits replace all inventories or traits of a provider of a generation,
-	// and return the next generation. ErrGeneration says that the provider was changed concurrently,
-	// ErrInUse that an inventory to be removed has allocations.
+	// and return the next generation. ErrGeneration says that the provider was changed
+	// concurrently, ErrInUse that an inventory to be removed has allocations.
 	SetInventories(ctx context.Context, p Provider) (generation int64, err error)
 	SetTraits(ctx context.Context, p Provider) (generation int64, err error)
 	// Consumers returns the consumers that have allocations on a provider. ErrGeneration says that
@@ -53,8 +53,8 @@ type Placement interface {
 	Reshape(ctx context.Context, providers []Provider, consumers map[string]allocations.Consumer) error
 }
 
-// maxAttempts bounds how often a tree that others change meanwhile is read again.
-const maxAttempts = 10
+// Attempts bounds how often a tree that others change meanwhile is read, the first time included.
+const Attempts = 10
 
 // Retry runs fn, which reads a tree and changes it, until its error is none that says that the tree
 // was changed concurrently, ten times at most, with pauses of half a second together. When ctx
@@ -70,13 +70,17 @@ func Retry(ctx context.Context, fn func() error) error {
 // pause waits before a tree is read again after so many attempts, so that those who change it at
 // the same time do not meet again. It reports whether there is to be another attempt.
 func pause(ctx context.Context, tried int) bool {
-	return tried < maxAttempts && allocations.PauseAfter(ctx, allocations.Pause, tried) == nil
+	return tried < Attempts && allocations.PauseAfter(ctx, allocations.Pause, tried) == nil
 }
 
 // IsConflict reports whether an error says that a tree is not as it was read.
 func IsConflict(err error) bool {
 	return errors.Is(err, allocations.ErrGeneration) || errors.Is(err, allocations.ErrInUse)
 }
+
+// IsChanged reports whether an error of Sync says that others have changed the tree during each of
+// its attempts: the next sync may have more luck.
+func IsChanged(err error) bool { return errors.Is(err, allocations.ErrGeneration) }
 
 // ErrMoves says that allocations have to move, which Spec.Reshape does not allow.
 var ErrMoves = errors.New("providertree: the shape of the tree changes while it is in use")
@@ -88,8 +92,8 @@ type Spec struct {
 	// ones must be among them.
 	Contents func(Provider) bool
 	// Plan computes the changes from the tree as it is. It is called again when it needs usages or
-	// allocations that were not read, when others have changed the tree meanwhile, and after moves; so
-	// it must not keep anything from an earlier call. After an error nothing is changed.
+	// allocations that were not read, when others have changed the tree meanwhile, and after moves;
+	// so it must not keep anything from an earlier call. After an error nothing is changed.
 	Plan func(Tree) (Plan, error)
 	// Reshape allows the plan to have moves, and to be Atomic. Without it moves are the error
 	// ErrMoves.
@@ -118,7 +122,7 @@ func Sync(ctx context.Context, p Placement, s Spec) (result Result, err error) {
 		if failure == nil {
 			moves = append(moves, plan.Moves...)
 		}
-		if failure == nil && (!plan.reshapes() || tried == maxAttempts) ||
+		if failure == nil && (!plan.reshapes() || tried == Attempts) ||
 			failure != nil && (!IsConflict(failure) || !pause(ctx, tried)) {
 			break
 		}
