@@ -243,7 +243,15 @@ func (p *planner) providers(file *cloud.Placement) {
 }
 
 // raiseInventories finds the inventories that the file's allocations do not fit into, and raises
-// them for the time of the allocations.
+// them for the time of the allocations. It is the only way to write such records: placement
+// compares each write of allocations with the capacity, and a reshape (POST /reshaper) with that of
+// the inventories that it sets, while an inventory may be set that is less than what is allocated.
+// Nothing is hidden by it, but until the last stage placement offers more than there is; so nobody
+// should claim from the service before.
+//
+// The last stage of the plan sets the inventories of the file. A plan that is interrupted anywhere
+// before is followed by one that has that stage again: a service whose inventories are the raised
+// ones (see inventoriesOf) is one that has been written in part, with no state elsewhere.
 func (p *planner) raiseInventories(file *cloud.Placement) {
 	used, broken := map[inventoryKey]int64{}, map[inventoryKey]bool{}
 	for i := range file.Consumers {

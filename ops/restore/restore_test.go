@@ -255,6 +255,62 @@ func TestInterruptedAtEachRequest(t *testing.T) {
 	}
 }
 
+// A process that is killed while inventories are raised leaves them, and the next import sets those
+// of the file, whatever others have claimed meanwhile. No inventory has units reserved at any time.
+func TestRaisedInventoriesAreUndone(t *testing.T) {
+	file := nested()
+	raised := 0
+	for n := range len(restore.New(file, &cloud.Placement{}).Requests()) {
+		for _, late := range []bool{false, true} {
+			env := newTarget(t)
+			env.left.Store(int64(n))
+			env.late.Store(late)
+			if _, err := env.write(t, file); err == nil {
+				t.Errorf("no request fails after %d", n)
+			}
+			env.left.Store(1 << 40)
+			meanwhile := inventories(env.read(t))
+			if meanwhile["cn1"]["VCPU"].AllocationRatio > 1.1 {
+				raised++
+				claim := cloud.Request{
+					Service: "placement", Method: http.MethodPut, Path: "/allocations/" + cloudtest.UUID("other"),
+					Microversion: "1.39",
+					Body: fmt.Appendf(nil, `{"allocations": {%q: {"resources": {"VCPU": 1}}}, "project_id": "p", "user_id": "u", `+
+						`"consumer_generation": null, "consumer_type": "INSTANCE"}`, cloudtest.UUID("cn1")),
+				}
+				if err := env.client.Send(t.Context(), []cloud.Request{claim}, func() {}); err != nil {
+					t.Fatalf("after %d requests (late %v): the claim of another client: %v", n, late, err)
+				}
+			}
+			for provider, all := range meanwhile {
+				for class, i := range all {
+					if i.Reserved != 0 {
+						t.Errorf("after %d requests (late %v): %d of %s of %s are reserved", n, late, i.Reserved, class, provider)
+					}
+				}
+			}
+			if _, err := env.write(t, file); err != nil {
+				t.Errorf("after %d requests (late %v): %v", n, late, err)
+			}
+			if diff := cmp.Diff(inventories(file), inventories(env.read(t))); diff != "" {
+				t.Errorf("after %d requests (late %v): inventories (-want +got):\n%s", n, late, diff)
+			}
+		}
+	}
+	if raised == 0 {
+		t.Error("no import was interrupted while inventories were raised")
+	}
+}
+
+// inventories returns the inventories of providers by their names.
+func inventories(p *cloud.Placement) map[string]map[string]cloud.Inventory {
+	all := map[string]map[string]cloud.Inventory{}
+	for i := range p.Providers {
+		all[p.Providers[i].Name] = p.Providers[i].Inventories
+	}
+	return all
+}
+
 // What a service has with other content stays, is named, and keeps what needs it out; all else is
 // written.
 func TestConflicts(t *testing.T) {
