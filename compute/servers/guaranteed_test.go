@@ -149,3 +149,39 @@ func TestGuaranteedOperations(t *testing.T) {
 		})
 	}
 }
+
+// Servers in networks whose ports would be guaranteed need the operation in the list as well as
+// the setting about networks.
+func TestGuaranteedNetworksNeedTheOperations(t *testing.T) {
+	for _, tc := range []struct {
+		operations   []string
+		boot, attach bool // they are allowed
+	}{
+		{compute.GuaranteedOperations(), true, true},
+		{[]string{"boot"}, true, false},
+		{[]string{"attach"}, false, true},
+		{nil, false, false},
+	} {
+		w := newFixture(t, 10000, "cn1")
+		vm := w.running()
+		w.changeNetwork(1000)
+		s := w.serve(w.store, func(s *compute.Settings) {
+			s.AllowNetworkQoS, s.GuaranteedOperations, s.HostTime = true, tc.operations, time.Minute
+		})
+		made := must(s.CreateServers(ctx, ann, servers.ServerSpec{
+			Name: "vm", Flavor: "m1", Image: cirros, AnyNetwork: true,
+		}))
+		w.work(s, nil)
+		if state := w.state(made[0].ID); (state == compute.Active) != tc.boot {
+			t.Errorf("%q: a server in the network is %s: %s", tc.operations, state, w.why(made[0].ID))
+		}
+		_, err := w.attach(s, vm, compute.NetworkSpec{Network: compute.ID(w.net)}, nil)
+		if tc.attach {
+			w.must(err)
+		} else {
+			w.refusedWith(err, fault.Invalid, "NetworksWithQoSPolicyNotSupported")
+		}
+		w.work(s, nil)
+		w.agrees(fmt.Sprintf("%q", tc.operations))
+	}
+}
