@@ -156,16 +156,32 @@ func (h *Host) desired(actual providertree.Tree) []providertree.Provider {
 			continue
 		}
 		to := providertree.Provider{
-			ID: h.DeviceID(d), Name: h.DeviceName(d), Parent: id, Traits: providertree.SortedSet(d.Traits),
+			ID: h.DeviceID(d), Name: h.DeviceName(d), Parent: id,
 		}
 		cur, exists := named(actual, to.Name)
 		if exists {
 			to.ID = cur.ID // Nova gives them random ones
 		}
 		to.Inventories = map[string]placement.Inventory{d.Class: deviceInventory(d, cur)}
+		to.Traits = h.deviceTraits(d, cur)
 		all = append(all, to)
 	}
 	return all
+}
+
+// deviceTraits are a device's, with those that an operator has added: Nova's guides have operators
+// say by traits which type the mediated devices of a card are. The traits of PCI devices are those
+// of [pci] device_spec alone, as in Nova.
+func (h *Host) deviceTraits(d Device, cur providertree.Provider) []string {
+	traits := slices.Clone(d.Traits)
+	if !slices.Contains(traits, TraitPCIDevice) {
+		for _, trait := range h.Added.strip(cur).Traits {
+			if trait != TraitRemoved && trait != TraitPCIDevice {
+				traits = append(traits, trait)
+			}
+		}
+	}
+	return providertree.SortedSet(traits)
 }
 
 // named returns the provider with a name.

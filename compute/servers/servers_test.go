@@ -28,11 +28,14 @@ func (i images) Image(_ context.Context, _ string, id compute.ID) (compute.Image
 }
 
 // cirros is an image that can be used, golden one that requires a trait, pinned one that requires
-// dedicated CPUs, old one that cannot.
+// dedicated CPUs, encrypted one that requires encrypted memory, twoNodes one of two NUMA cells, old
+// one that cannot be used.
 var (
 	cirros    = computetest.ID("cirros")
 	golden    = computetest.ID("golden")
 	pinned    = computetest.ID("pinned")
+	encrypted = computetest.ID("sev")
+	twoNodes  = computetest.ID("two-nodes")
 	old       = computetest.ID("old")
 	allImages = images{
 		cirros: {
@@ -49,6 +52,20 @@ var (
 		pinned: {
 			Image: extraspecs.Image{
 				ID: string(pinned), Name: "pinned", Properties: map[string]string{"hw_cpu_policy": "dedicated"},
+			},
+			Status: "active",
+		},
+		encrypted: {
+			Image: extraspecs.Image{
+				ID: string(encrypted), Name: "sev", Properties: map[string]string{
+					"hw_machine_type": "q35", "hw_firmware_type": "uefi", "hw_mem_encryption": "true",
+				},
+			},
+			Status: "active",
+		},
+		twoNodes: {
+			Image: extraspecs.Image{
+				ID: string(twoNodes), Name: "two-nodes", Properties: map[string]string{"hw_numa_nodes": "2"},
 			},
 			Status: "active",
 		},
