@@ -79,17 +79,18 @@ func Units(a *Assignment) (all []inventory.Unit) {
 	if a == nil {
 		return nil
 	}
-	add := func(device, class string) {
+	add := func(device, class string, addresses ...string) {
 		for i := range all {
 			if all[i].Device == device && all[i].Class == class {
 				all[i].Count++
+				all[i].Addresses = append(all[i].Addresses, addresses...)
 				return
 			}
 		}
-		all = append(all, inventory.Unit{Device: device, Class: class, Count: 1})
+		all = append(all, inventory.Unit{Device: device, Class: class, Count: 1, Addresses: addresses})
 	}
 	for _, d := range a.PCIDevices {
-		add(d.Provider, d.Class)
+		add(d.Provider, d.Class, d.Address)
 	}
 	for _, d := range a.Mdevs {
 		add(d.Provider, d.Class)

@@ -95,6 +95,9 @@ type Unit struct {
 	Device string `json:"device"` // its Suffix
 	Class  string `json:"resource_class"`
 	Count  int64  `json:"count"`
+	// Addresses are those of PCI devices, as the compute service has assigned them; hosts do not
+	// report them.
+	Addresses []string `json:"-"`
 }
 
 // A Consumer is a server on the host, or a migration from it.

@@ -200,6 +200,9 @@ func (m *mover) ownClass(cur, want providertree.Provider, class string) error {
 		if _, had := cur.Inventories[d.Class]; had || withdrawn(cur, class) {
 			return nil
 		}
+		if err := m.sameDevices(cur, class, d); err != nil {
+			return err
+		}
 		return m.moveAll(cur, class, providerClass{want.ID, d.Class})
 	}
 	targets := m.devicesOf(class)
@@ -230,6 +233,32 @@ func (m *mover) moveAll(cur providertree.Provider, class string, to providerClas
 	holders, err := m.inUse(cur, class)
 	for _, id := range slices.Sorted(maps.Keys(holders)) {
 		m.move(id, providerClass{cur.ID, class}, to, holders[id])
+	}
+	return err
+}
+
+// sameDevices refuses consumers of a device's former class that have PCI devices which are not among
+// those of its class now: functions of a card are not the card, and both would be promised.
+func (m *mover) sameDevices(cur providertree.Provider, class string, d Device) error {
+	if len(d.Addresses) == 0 {
+		return nil
+	}
+	holders, err := m.inUse(cur, class)
+	others := map[string]int64{}
+	var lost []string
+	for _, id := range slices.Sorted(maps.Keys(holders)) {
+		for _, u := range m.host.Consumers[id].Units {
+			for _, address := range u.Addresses {
+				if u.Device == d.Suffix && !slices.Contains(d.Addresses, address) {
+					others[id] = holders[id]
+					lost = append(lost, address)
+				}
+			}
+		}
+	}
+	if err == nil {
+		err = m.refuse(others, class, fmt.Sprintf("the host offers %s of %s now, and not what is in use, %s: "+
+			"move or delete it first, or set [pci] device_spec back", d.Class, d.Suffix, list(lost)))
 	}
 	return err
 }

@@ -25,6 +25,7 @@ const hostID = "3b36d91e-bf60-460f-b1f8-3322dee5cdfd"
 //	traits COMPUTE_X …, cpu traits HW_CPU_X …   the second that it knows all of the CPU's
 //	disabled
 //	device 0000:81:00.0 VGPU 4 [TRAIT …]
+//	addresses 0000:81:00.0 ADDRESS …            those of its PCI devices
 //	node 0 [VCPU=4:ratio=2] [PCPU=2] [4=4096:reserved=64] [2048=1024]
 //	                                            a NUMA node; memory in pages of 4 kB, the ordinary
 //	                                            ones, and of 2048 kB
@@ -123,6 +124,12 @@ func read(t *testing.T, question []string) (h inventory.Host, cur providertree.T
 			h.Devices = append(h.Devices, inventory.Device{
 				Suffix: words[1], Class: words[2], Total: number(t, words[3]), Traits: words[4:],
 			})
+		case words[0] == "addresses":
+			for i := range h.Devices {
+				if h.Devices[i].Suffix == words[1] {
+					h.Devices[i].Addresses = words[2:]
+				}
+			}
 		case words[0] == "node":
 			h.Nodes = append(h.Nodes, node(t, words[1:]))
 		case words[0] == "cells":
@@ -159,7 +166,9 @@ func read(t *testing.T, question []string) (h inventory.Host, cur providertree.T
 			}
 			c := h.Consumers[words[1]]
 			c.Label = "server " + words[1]
-			c.Units = append(c.Units, inventory.Unit{Device: words[2], Class: words[3], Count: number(t, words[4])})
+			c.Units = append(c.Units, inventory.Unit{
+				Device: words[2], Class: words[3], Count: number(t, words[4]), Addresses: words[5:],
+			})
 			h.Consumers[words[1]] = c
 		case words[0] == "allocated":
 			allocate(t, &cur, words[1:])
