@@ -237,7 +237,7 @@ func (m *mover) moveAll(cur providertree.Provider, class string, to providerClas
 	return err
 }
 
-// sameDevices refuses consumers of a device's former class that have PCI devices which are not among
+// sameDevices refuses consumers of a device's former class with PCI devices that are not among
 // those of its class now: functions of a card are not the card, and both would be promised.
 func (m *mover) sameDevices(cur providertree.Provider, class string, d Device) error {
 	if len(d.Addresses) == 0 {
