@@ -184,6 +184,7 @@ var rules = []struct{ pkg, may string }{
 	{"ops/cloud/cloudtest", "guarantee ops/cloud placement/snapshot"},
 	{"ops/reshape", "guarantee placement placement/providertree"},
 	{"ops/cloudapi", "cloudconfig identity/discovery ops/cloud"},
+	{"ops/overview", "ops/cloud placement placement/snapshot"},
 	{"ops/records", "ops/cloud placement"},
 	{"ops/changefeed", "ops/cloud ops/records"},
 	{"ops/exporter", "ops/cloud ops/metrics placement/snapshot"},

@@ -61,6 +61,36 @@ func (c *Cloud) Snapshot() (*snapshot.Snapshot, error) {
 	return snapshot.New(named(n.classes), named(n.traits), rows, c.Begun), nil
 }
 
+// TreeProviders returns the records of the providers of a tree, in its order.
+func TreeProviders(s *snapshot.Snapshot, tree *snapshot.Tree) []Provider {
+	providers := make([]Provider, 0, len(tree.Providers))
+	for _, rp := range tree.Providers {
+		provider := Provider{
+			UUID: string(rp.UUID), Name: rp.Name, Generation: int64(rp.Generation), Root: string(tree.Root().UUID),
+			Inventories: map[string]Inventory{}, Usages: map[string]int64{}, Traits: []string{}, Aggregates: []string{},
+		}
+		if rp.Parent >= 0 {
+			provider.Parent = string(tree.Providers[rp.Parent].UUID)
+		}
+		for i := range rp.Inventories {
+			inventory := &rp.Inventories[i]
+			class := s.ClassName(inventory.Class)
+			provider.Inventories[class] = Inventory(*inventory.Inventory)
+			provider.Usages[class] = inventory.Used
+		}
+		for _, id := range rp.Traits {
+			provider.Traits = append(provider.Traits, s.TraitName(id))
+		}
+		for _, id := range rp.Aggregates {
+			provider.Aggregates = append(provider.Aggregates, string(s.AggregateUUID(id)))
+		}
+		slices.Sort(provider.Traits)
+		slices.Sort(provider.Aggregates)
+		providers = append(providers, provider)
+	}
+	return providers
+}
+
 // names are the ids of classes, traits and aggregates in a snapshot.
 type names struct{ classes, traits, aggregates map[string]int32 }
 
