@@ -1,6 +1,3 @@
-// Package console serves a page that shows a cloud's placement: which hosts are how full, what a
-// host consists of, who has what, why a request does not fit, how much still fits. It is one HTTP
-// handler for any source of records (decision 56); it changes nothing in the cloud.
 package console
 
 import (

@@ -54,7 +54,7 @@ consumers use them) and finds the hosts where the next server can run.`,
 		{"On any OpenStack cloud:", []*cobra.Command{
 			operators.NewDoctor(env), operators.NewExplain(env), operators.NewAudit(env), operators.NewHeal(env),
 			operators.NewCapacity(env), operators.NewRecords(env), operators.NewWatch(env), operators.NewExporter(env),
-			operators.NewUpgradeCheck(env), operators.NewReshape(env),
+			operators.NewConsole(env), operators.NewUpgradeCheck(env), operators.NewReshape(env),
 		}},
 		{"Database of the placement service:", []*cobra.Command{database.New(env)}},
 		{"To try it:", []*cobra.Command{newUp(env)}},

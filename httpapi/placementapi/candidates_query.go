@@ -311,3 +311,13 @@ func (q query) checkGroupPolicy(groups []placement.RequestGroup) error {
 	}
 	return nil
 }
+
+// LoggedQuery returns the query string in what a log has of a request for candidates: its path or
+// URL, maybe between the method and the version of HTTP. Anything else is taken for the query
+// string itself.
+func LoggedQuery(text string) string {
+	if path, query, ok := strings.Cut(text, "?"); ok && (path == "" || strings.HasSuffix(path, "allocation_candidates")) {
+		text, _, _ = strings.Cut(query, " ")
+	}
+	return text
+}

@@ -295,3 +295,22 @@ func FromServer(c *cloud.Cloud, server string) (Server, *cloud.Server, error) {
 	}
 	return request, s, nil
 }
+
+// Like returns Nova's query for a server like one that exists, by its records: without
+// segments of its networks, and what is not known of its image; in its zone, or in any.
+func Like(c *cloud.Cloud, settings request.Settings, name string, inZone bool) (placement.Query, error) {
+	if c.Network == nil {
+		return placement.Query{},
+			fmt.Errorf("the ports of server %q are not known: there are no records of the network service", name)
+	}
+	server, _, err := FromServer(c, name)
+	if err != nil {
+		return placement.Query{}, err
+	}
+	if !inZone {
+		server.Zone, server.Pinned = "", false
+	}
+	settings.RoutedNetworks = false
+	r, err := Request(server, c, settings)
+	return r.Query, err
+}

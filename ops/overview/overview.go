@@ -81,7 +81,7 @@ func New(s *snapshot.Snapshot, compute *cloud.Compute, before *Table) *Table {
 	return t
 }
 
-// hosts returns what is known of hosts by the UUID of their compute node, which is that of the root.
+// hosts returns what is known of hosts, by the UUID of their compute node, which is the root.
 func hosts(c *cloud.Compute) map[string]host {
 	known := map[string]host{}
 	if c == nil {

@@ -52,7 +52,8 @@ func TestRows(t *testing.T) {
 	want := []*overview.Row{
 		{
 			ID: cloudtest.UUID("host a"), Name: "a", Zone: "az1", State: overview.Up, Providers: 1,
-			Capacity: map[string]int64{"VCPU": 256, "MEMORY_MB": 131072, "DISK_GB": 4000}, Used: map[string]int64{"VCPU": 2, "MEMORY_MB": 1024, "DISK_GB": 10},
+			Capacity: map[string]int64{"VCPU": 256, "MEMORY_MB": 131072, "DISK_GB": 4000},
+			Used:     map[string]int64{"VCPU": 2, "MEMORY_MB": 1024, "DISK_GB": 10},
 		},
 		{
 			ID: cloudtest.UUID("host b"), Name: "b", Zone: "nova", State: overview.Disabled, Providers: 4, Aggregates: pool,

@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/berthcloud/berth/cmd/berth/internal/cli"
-	"github.com/berthcloud/berth/compute/request"
 	"github.com/berthcloud/berth/microversion"
 	"github.com/berthcloud/berth/ops/capacity"
 	"github.com/berthcloud/berth/ops/cloud"
@@ -92,7 +91,7 @@ func (o *drainOptions) run(ctx context.Context, name string) error {
 	}
 	settings := novaquery.Settings(c, o.nova.Request)
 	holders, waiting, err := capacity.Consumers(c, s, host, func(server *cloud.Server) (placement.Query, error) {
-		return likeServer(c, settings, server.UUID, true)
+		return novaquery.Like(c, settings, server.UUID, true)
 	})
 	if err != nil {
 		return cli.Fail(cli.ExitFailure, err)
@@ -160,7 +159,7 @@ func (o *drainOptions) noteZones(
 	}
 	settings := novaquery.Settings(c, o.nova.Request)
 	holders, _, err := capacity.Consumers(c, s, host, func(server *cloud.Server) (placement.Query, error) {
-		return likeServer(c, settings, server.UUID, pinned[server.UUID] == "")
+		return novaquery.Like(c, settings, server.UUID, pinned[server.UUID] == "")
 	})
 	if err != nil {
 		return err
@@ -177,25 +176,6 @@ func (o *drainOptions) noteZones(
 		}
 	}
 	return nil
-}
-
-// likeServer returns Nova's query for a server like one that exists, by its records: without
-// segments of its networks, and what is not known of its image; in its zone, or in any.
-func likeServer(c *cloud.Cloud, settings request.Settings, name string, inZone bool) (placement.Query, error) {
-	if c.Network == nil {
-		return placement.Query{},
-			fmt.Errorf("the ports of server %q are not known: there are no records of the network service", name)
-	}
-	server, _, err := novaquery.FromServer(c, name)
-	if err != nil {
-		return placement.Query{}, err
-	}
-	if !inZone {
-		server.Zone, server.Pinned = "", false
-	}
-	settings.RoutedNetworks = false
-	r, err := novaquery.Request(server, c, settings)
-	return r.Query, err
 }
 
 // planResult is what "berth capacity drain" prints: a line for each consumer. Reasons name the

@@ -223,7 +223,7 @@ func weighted(word string) (int64, string) {
 func rawParts(queries []string) (mix []capacity.Part, err error) {
 	for _, word := range queries {
 		weight, raw := weighted(word)
-		raw = queryString(raw)
+		raw = placementapi.LoggedQuery(raw)
 		q, err := placementapi.CandidatesQuery(raw, microversion.Placement.Max().Minor)
 		if err != nil {
 			return nil, fmt.Errorf("the query %q: %w", raw, err)

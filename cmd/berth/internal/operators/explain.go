@@ -162,7 +162,8 @@ func (x *explainOptions) run(ctx context.Context, args []string) error {
 	var q placement.Query
 	if len(args) == 1 {
 		var err error
-		if q, err = placementapi.CandidatesQuery(queryString(args[0]), microversion.Placement.Max().Minor); err != nil {
+		raw := placementapi.LoggedQuery(args[0])
+		if q, err = placementapi.CandidatesQuery(raw, microversion.Placement.Max().Minor); err != nil {
 			return cli.Fail(cli.ExitUsage, fmt.Errorf("the query: %w", err))
 		}
 	}
@@ -213,16 +214,6 @@ func (x *explainOptions) run(ctx context.Context, args []string) error {
 		return cli.Fail(cli.ExitFindings, errors.New(cmp.Or(e.Refused, "no host fits")))
 	}
 	return nil
-}
-
-// queryString returns the query string in what a log has of a request for candidates: its path or
-// URL, maybe between the method and the version of HTTP. Anything else is taken for the query
-// string itself.
-func queryString(text string) string {
-	if path, query, ok := strings.Cut(text, "?"); ok && (path == "" || strings.HasSuffix(path, "allocation_candidates")) {
-		text, _, _ = strings.Cut(query, " ")
-	}
-	return text
 }
 
 // query returns Nova's query for the server that the flags name or describe.

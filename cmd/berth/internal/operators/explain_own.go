@@ -58,7 +58,7 @@ func (x *explainOptions) ownQuery(
 	ctx context.Context, client *cloudapi.Client, args []string,
 ) (q placement.Query, err error) {
 	if len(args) == 1 {
-		q, err = placementapi.CandidatesQuery(queryString(args[0]), microversion.Placement.Max().Minor)
+		q, err = placementapi.CandidatesQuery(placementapi.LoggedQuery(args[0]), microversion.Placement.Max().Minor)
 		if err != nil {
 			return q, cli.Fail(cli.ExitUsage, fmt.Errorf("the query: %w", err))
 		}

@@ -156,7 +156,7 @@ func (x *exporterOptions) check() error {
 		if slices.ContainsFunc(x.namedQueries, func(q metrics.Query) bool { return q.Name == name }) {
 			return fmt.Errorf("--query: the name %s is there twice", name)
 		}
-		q, err := placementapi.CandidatesQuery(queryString(raw), microversion.Placement.Max().Minor)
+		q, err := placementapi.CandidatesQuery(placementapi.LoggedQuery(raw), microversion.Placement.Max().Minor)
 		if err != nil {
 			return fmt.Errorf("--query %s: %w", name, err)
 		}

@@ -1,0 +1,209 @@
+package console
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/berthcloud/berth/fault"
+	"github.com/berthcloud/berth/ops/cloud/index"
+	"github.com/berthcloud/berth/ops/overview"
+)
+
+// A state is a reading with its table of hosts.
+type state struct {
+	reading *Reading
+	table   *overview.Table
+	// number grows with each table that is not as the one before.
+	number int64
+	// index has the records of the reading, by what they are called, and findings what the audit finds
+	// in them. Both are computed when they are called for the first time.
+	index    func() *index.Index
+	findings func() Findings
+}
+
+func newState(r *Reading, t *overview.Table, number int64) *state {
+	s := &state{reading: r, table: t, number: number}
+	s.index = sync.OnceValue(func() *index.Index { return index.New(r.Cloud) })
+	s.findings = sync.OnceValue(func() Findings { return check(s) })
+	return s
+}
+
+// errStopped is the error of a console that reads no more.
+var errStopped = fault.New(fault.Unavailable, "", "the console is stopping")
+
+// retained is how many states a page may be behind and still get the rows that have changed only.
+const retained = 8
+
+// A follower reads the source again and again, while somebody waits for changes or requests a
+// current state. It may be used by several goroutines.
+type follower struct {
+	source Source
+	log    *slog.Logger
+
+	mu      sync.Mutex
+	states  []*state // the newest last; retained ones at most
+	err     error    // of the last reading
+	read    time.Time
+	changed chan struct{} // closed and replaced after each reading with another table, or another error
+	ended   chan struct{} // closed and replaced after each reading
+	waiting int           // pages that wait for changes
+	wanted  chan struct{} // has an element when a reading is wanted at once
+	stopped chan struct{} // closed when run has ended
+}
+
+func newFollower(s Source, log *slog.Logger) *follower {
+	return &follower{
+		source: s, log: log,
+		changed: make(chan struct{}), ended: make(chan struct{}), wanted: make(chan struct{}, 1),
+		stopped: make(chan struct{}),
+	}
+}
+
+// run reads until ctx ends: after each interval while pages wait, and when a state is requested and
+// the last is older than that.
+func (f *follower) run(ctx context.Context) {
+	defer close(f.stopped)
+	timer := time.NewTicker(f.source.Interval)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-f.wanted:
+		case <-timer.C:
+			f.mu.Lock()
+			idle := f.waiting == 0
+			f.mu.Unlock()
+			if idle {
+				continue
+			}
+		}
+		f.refresh(ctx)
+		timer.Reset(f.source.Interval)
+	}
+}
+
+// refresh reads once.
+func (f *follower) refresh(ctx context.Context) {
+	reading, err := f.source.Read(ctx)
+	if ctx.Err() != nil {
+		return
+	}
+	var next *state
+	if err == nil {
+		switch last := f.last(); {
+		case last == nil:
+			next = newState(reading, overview.New(reading.Snapshot, reading.Cloud.Compute, nil), 1)
+		case last.reading == reading:
+			next = last
+		default:
+			table, number := overview.New(reading.Snapshot, reading.Cloud.Compute, last.table), last.number
+			if !table.Since(last.table).Empty() {
+				number++
+			}
+			next = newState(reading, table, number)
+		}
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	differs := (err == nil) != (f.err == nil)
+	if err != nil && f.err == nil {
+		f.log.Warn("the cloud cannot be read; the console shows what it was before", "error", err.Error())
+	} else if err == nil && f.err != nil {
+		f.log.Info("the cloud can be read again")
+	}
+	f.err, f.read = err, time.Now()
+	if next != nil {
+		n := len(f.states)
+		switch {
+		case n == 0 || f.states[n-1].number != next.number:
+			f.states = append(f.states, next)
+			differs = true
+		default:
+			f.states[n-1] = next
+		}
+		if len(f.states) > retained {
+			f.states = f.states[1:]
+		}
+	}
+	close(f.ended)
+	f.ended = make(chan struct{})
+	if differs {
+		close(f.changed)
+		f.changed = make(chan struct{})
+	}
+}
+
+// last returns the newest state, nil before the first reading.
+func (f *follower) last() *state {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.states) == 0 {
+		return nil
+	}
+	return f.states[len(f.states)-1]
+}
+
+// current returns a state that is not older than two intervals, or the newest there is when the
+// cloud cannot be read. It waits for a reading when it needs one.
+func (f *follower) current(ctx context.Context) (*state, error) {
+	f.mu.Lock()
+	ended, fresh := f.ended, time.Since(f.read) < 2*f.source.Interval
+	f.mu.Unlock()
+	if !fresh {
+		select {
+		case f.wanted <- struct{}{}:
+		default: // one is wanted already
+		}
+		select {
+		case <-ended:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-f.stopped:
+			return nil, errStopped
+		}
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.states) == 0 {
+		return nil, fault.New(fault.Unavailable, "", "the cloud cannot be read: %v", f.err)
+	}
+	return f.states[len(f.states)-1], nil
+}
+
+// after waits until there is another state than number, or another error than failed says, and
+// returns the state with that number, nil when it is not retained, the newest one and the error of
+// the last reading. Readings go on while it waits.
+func (f *follower) after(ctx context.Context, number int64, failed bool) (old, last *state, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.waiting++
+	defer func() { f.waiting-- }()
+	for {
+		if n := len(f.states); n > 0 {
+			last = f.states[n-1]
+		}
+		if last != nil && last.number != number || (f.err != nil) != failed {
+			for _, s := range f.states {
+				if s.number == number {
+					old = s
+				}
+			}
+			return old, last, f.err
+		}
+		changed := f.changed
+		f.mu.Unlock()
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			f.mu.Lock()
+			return nil, nil, ctx.Err()
+		case <-f.stopped:
+			f.mu.Lock()
+			return nil, nil, errStopped
+		}
+		f.mu.Lock()
+	}
+}

@@ -1,0 +1,105 @@
+package console
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/berthcloud/berth/ops/cloud"
+	"github.com/berthcloud/berth/ops/cloudapi"
+	"github.com/berthcloud/berth/ops/lookup"
+	"github.com/berthcloud/berth/placement/snapshot"
+)
+
+// A Reading is a cloud at a moment. It does not change.
+type Reading struct {
+	// Snapshot has placement's providers.
+	Snapshot *snapshot.Snapshot
+	// Cloud are the records of the services. Placement and its consumers may be absent where the
+	// source reads them on demand, and compute and network where there are none.
+	Cloud *cloud.Cloud
+	// Time is when the records were complete.
+	Time time.Time
+}
+
+// A Source is where a console gets its readings.
+type Source struct {
+	// Name names the cloud for people, without credentials.
+	Name string
+	// Read reads the cloud, and ends when its context does. It is called by one goroutine at a time.
+	Read func(ctx context.Context) (*Reading, error)
+	// Interval is the pause between two readings while a page is open.
+	Interval time.Duration
+	// Consumers returns the consumers that have something of a tree's providers, with all that they
+	// have, and Consumer one of them, nil when it has nothing. Both are nil where readings have all
+	// consumers.
+	Consumers func(ctx context.Context, tree *snapshot.Tree) ([]cloud.Consumer, error)
+	Consumer  func(ctx context.Context, id string) (*cloud.Consumer, error)
+	// Finder returns what finds flavors, images and ports by their names, in a reading's records; nil
+	// where there are no such services.
+	Finder func(o lookup.Options, c *cloud.Cloud) *lookup.Finder
+}
+
+// File returns the source of records that do not change.
+func File(c *cloud.Cloud) (Source, error) {
+	s, err := c.Snapshot()
+	if err != nil {
+		return Source{}, err
+	}
+	reading := &Reading{Snapshot: s, Cloud: c, Time: c.Ended}
+	return Source{
+		Name: c.Source, Interval: time.Hour,
+		Read: func(context.Context) (*Reading, error) { return reading, nil },
+	}, nil
+}
+
+// Records returns the source of records that a function reads whole.
+func Records(name string, interval time.Duration, read func(ctx context.Context) (*cloud.Cloud, error)) Source {
+	return Source{Name: name, Interval: interval, Read: func(ctx context.Context) (*Reading, error) {
+		c, err := read(ctx)
+		if err != nil {
+			return nil, err
+		}
+		s, err := c.Snapshot()
+		if err != nil {
+			return nil, err
+		}
+		return &Reading{Snapshot: s, Cloud: c, Time: c.Ended}, nil
+	}}
+}
+
+// APIOptions say how APIs are read.
+type APIOptions struct {
+	Interval time.Duration
+	// Nova are the settings of the cloud's nova.conf, for the queries of servers.
+	Nova lookup.Settings
+}
+
+// APIs returns the source of the records of a cloud's services. What cannot be read of compute and
+// network is a sentence in the records.
+func APIs(client *cloudapi.Client, o APIOptions) Source {
+	follower := client.Follower(cloud.PlacementPart | cloud.ComputePart | cloud.NetworkPart)
+	s := Records(client.Source(), o.Interval, func(ctx context.Context) (*cloud.Cloud, error) {
+		c, failed := follower.Read(ctx, nil)
+		if err := failed[cloud.PlacementPart]; err != nil {
+			return nil, err
+		}
+		unread := slices.Clone(c.Unread)
+		for _, part := range []struct {
+			part cloud.Part
+			name string
+		}{{cloud.ComputePart, "compute"}, {cloud.NetworkPart, "network"}} {
+			if err := failed[part.part]; err != nil {
+				unread = append(unread, "the "+part.name+" service: "+err.Error())
+			}
+		}
+		c.Unread = unread
+		return c, nil
+	})
+	s.Finder = func(options lookup.Options, c *cloud.Cloud) *lookup.Finder {
+		return &lookup.Finder{
+			Options: options, Cloud: c, Client: client, Settings: o.Nova, Progress: func(string, int, int) {},
+		}
+	}
+	return s
+}
