@@ -1,7 +1,7 @@
 // Package console serves a page that shows a cloud's placement: which hosts are how full, what a
 // host consists of, who has what, why a request does not fit, how much still fits. It is one HTTP
-// handler for any source of records (decision 56). What it answers is computed by the packages of the
-// operators' commands, and the page draws it. It changes nothing in the cloud.
+// handler for any source of records (decision 56). What it answers is computed by the packages of
+// the operators' commands, and the page draws it. It changes nothing in the cloud.
 package console
 
 import (

@@ -223,7 +223,7 @@ func TestHost(t *testing.T) {
 	for _, name := range []string{"a", cloudtest.UUID("host a"), device.String()} {
 		var h console.Host
 		p.get("hosts/"+url.PathEscape(name), &h)
-		if len(h.Providers) != 3 || h.Providers[0].Name != "a" || h.Row == nil || h.Row.Name != "a" {
+		if len(h.Providers) != 3 || h.Providers[0].Name != "a" || h.Row.Name != "a" {
 			t.Fatalf("%s: the host is %+v", name, h)
 		}
 		web := h.Consumers[cloudtest.UUID("server web")]

@@ -18,7 +18,7 @@ import (
 type Host struct {
 	Time time.Time `json:"time"`
 	// Row is that of the table of hosts.
-	Row *overview.Row `json:"row"`
+	Row overview.Row `json:"row"`
 	// Providers are those of the tree, parents before their children.
 	Providers []records.Provider `json:"providers"`
 	// Consumers are those that have something of the tree, by their UUID.
@@ -79,7 +79,7 @@ func (c *Console) host(r *http.Request, s *state) (any, error) {
 	}
 	root := string(tree.Root().UUID)
 	h := Host{
-		Time: s.reading.Time, Row: s.table.Row(root), Consumers: map[string]Consumer{}, AggregateNames: map[string]string{},
+		Time: s.reading.Time, Row: *s.table.Row(root), Consumers: map[string]Consumer{}, AggregateNames: map[string]string{},
 	}
 	h.Providers, err = records.Tree(&cloud.Placement{
 		Providers: cloud.TreeProviders(s.reading.Snapshot, tree), Consumers: consumers,

@@ -10,15 +10,26 @@ import (
 	"testing"
 	"time"
 
+	"github.com/berthcloud/berth/console"
 	"github.com/berthcloud/berth/internal/golden"
 	"github.com/berthcloud/berth/ops/capacity"
-	"github.com/berthcloud/berth/ops/explain"
-	"github.com/berthcloud/berth/ops/records"
 )
 
 // answers have the types of the API's bodies and events.
 var answers = []any{
-	records.Provider{}, explain.Explanation{}, capacity.Plan{}, capacity.Count{},
+	console.Session{},
+	console.Login{},
+	console.Problem{},
+	console.Hosts{},
+	console.HostsChange{},
+	console.Outage{},
+	console.Host{},
+	console.Holding{},
+	console.Found{},
+	console.Explained{},
+	console.Headroom{},
+	capacity.Plan{},
+	console.Findings{},
 }
 
 // TestTypes compares the types that the pages have of the API's answers with those that Go has.

@@ -1,21 +1,88 @@
 // The bodies and events of the console's API. Written by
 // go test ./console -run TestTypes -update; do not edit.
 
-/** records.Provider */
-export interface RecordsProvider {
-  readonly name: string;
-  readonly uuid: string;
-  readonly parent_provider_uuid?: string;
-  readonly generation: number;
-  readonly depth: number;
-  readonly inventories: readonly RecordsInventory[];
-  readonly traits: readonly string[];
-  readonly aggregates: readonly string[];
-  readonly allocations: readonly RecordsAllocation[];
+/** console.Session */
+export interface Session {
+  readonly login: string;
+  readonly begun: boolean;
+  readonly user?: string;
+  readonly project?: string;
+  readonly source?: string;
 }
 
-/** explain.Explanation */
-export interface ExplainExplanation {
+/** console.Login */
+export interface Login {
+  readonly user: string;
+  readonly password: string;
+  readonly domain: string;
+  readonly project: string;
+  readonly application_credential_id: string;
+  readonly application_credential_secret: string;
+}
+
+/** console.Problem */
+export interface Problem {
+  readonly errors: readonly ProblemDetail[];
+}
+
+/** console.Hosts */
+export interface Hosts {
+  readonly number: number;
+  readonly time: string;
+  readonly id: readonly string[];
+  readonly name: readonly string[];
+  readonly zone: readonly string[];
+  readonly state: readonly string[];
+  readonly providers: readonly number[];
+  readonly aggregates: readonly (readonly number[])[];
+  readonly aggregate_ids: readonly string[];
+  readonly classes: readonly string[];
+  readonly capacity: readonly (readonly number[])[];
+  readonly used: readonly (readonly number[])[];
+  readonly aggregate_names: Readonly<Record<string, string>>;
+  readonly unread: readonly string[];
+}
+
+/** console.HostsChange */
+export interface HostsChange {
+  readonly number: number;
+  readonly time: string;
+  readonly changed: readonly OverviewRow[];
+  readonly removed: readonly string[];
+}
+
+/** console.Outage */
+export interface Outage {
+  readonly detail: string;
+}
+
+/** console.Host */
+export interface Host {
+  readonly time: string;
+  readonly row: OverviewRow;
+  readonly providers: readonly RecordsProvider[];
+  readonly consumers: Readonly<Record<string, Consumer>>;
+  readonly aggregate_names: Readonly<Record<string, string>>;
+}
+
+/** console.Holding */
+export interface Holding {
+  readonly time: string;
+  readonly consumer: Consumer;
+  readonly trees: readonly (readonly RecordsProvider[])[];
+  readonly absent: Readonly<Record<string, Readonly<Record<string, number>>>>;
+}
+
+/** console.Found */
+export interface Found {
+  readonly hits: readonly Hit[];
+  readonly more: boolean;
+}
+
+/** console.Explained */
+export interface Explained {
+  readonly owners: Readonly<Record<string, string>>;
+  readonly notes: readonly string[];
   readonly providers: number;
   readonly hosts: number;
   readonly fitting_hosts: number;
@@ -29,6 +96,22 @@ export interface ExplainExplanation {
   readonly changes: readonly ExplainChange[];
   readonly host?: string;
   readonly near: readonly ExplainHost[];
+  readonly summary: string;
+  readonly change_texts: readonly string[];
+  readonly miss_texts: readonly (readonly string[])[];
+  readonly not_taken: readonly RefusedHost[];
+}
+
+/** console.Headroom */
+export interface Headroom {
+  readonly owners: Readonly<Record<string, string>>;
+  readonly notes: readonly string[];
+  readonly least: number;
+  readonly most: number;
+  readonly hosts: readonly CapacityHost[];
+  readonly runs_out: readonly CapacityExhausted[];
+  readonly exact: boolean;
+  readonly not_taken: readonly RefusedHost[];
 }
 
 /** capacity.Plan */
@@ -42,31 +125,69 @@ export interface CapacityPlan {
   readonly proven: boolean;
 }
 
-/** capacity.Count */
-export interface CapacityCount {
-  readonly least: number;
-  readonly most: number;
-  readonly hosts: readonly CapacityHost[];
-  readonly runs_out: readonly CapacityExhausted[];
+/** console.Findings */
+export interface Findings {
+  readonly time: string;
+  readonly late: readonly Late[];
+  readonly findings: readonly AuditFinding[];
+  readonly unchecked: readonly AuditUnchecked[];
 }
 
-/** records.Inventory */
-export interface RecordsInventory {
-  readonly resource_class: string;
-  readonly total: number;
-  readonly reserved: number;
-  readonly allocation_ratio: number;
-  readonly capacity: number;
-  readonly used: number;
-  readonly free: number;
+/** console.ProblemDetail */
+export interface ProblemDetail {
+  readonly status: number;
+  readonly detail: string;
 }
 
-/** records.Allocation */
-export interface RecordsAllocation {
-  readonly consumer_uuid: string;
+/** overview.Row */
+export interface OverviewRow {
+  readonly id: string;
+  readonly name: string;
+  readonly zone?: string;
+  readonly state?: string;
+  readonly providers: number;
+  readonly aggregates?: readonly string[];
+  readonly capacity: Readonly<Record<string, number>>;
+  readonly used: Readonly<Record<string, number>>;
+}
+
+/** records.Provider */
+export interface RecordsProvider {
+  readonly name: string;
+  readonly uuid: string;
+  readonly parent_provider_uuid?: string;
+  readonly generation: number;
+  readonly depth: number;
+  readonly inventories: readonly RecordsInventory[];
+  readonly traits: readonly string[];
+  readonly aggregates: readonly string[];
+  readonly allocations: readonly RecordsAllocation[];
+}
+
+/** console.Consumer */
+export interface Consumer {
+  readonly id: string;
+  readonly kind: string;
   readonly consumer_type?: string;
   readonly project_id: string;
-  readonly resources: Readonly<Record<string, number>>;
+  readonly user_id: string;
+  readonly name?: string;
+  readonly status?: string;
+  readonly host?: string;
+  readonly flavor?: string;
+  readonly server?: string;
+  readonly move?: string;
+  readonly ports: readonly Port[];
+}
+
+/** console.Hit */
+export interface Hit {
+  readonly kind: string;
+  readonly id: string;
+  readonly name?: string;
+  readonly host?: string;
+  readonly consumer?: string;
+  readonly hosts?: readonly string[];
 }
 
 /** explain.Group */
@@ -96,6 +217,30 @@ export interface ExplainHost {
   readonly misses: readonly ExplainMiss[];
 }
 
+/** console.RefusedHost */
+export interface RefusedHost {
+  readonly name: string;
+  readonly reason: string;
+}
+
+/** capacity.Host */
+export interface CapacityHost {
+  readonly name: string;
+  readonly uuid: string;
+  readonly least: number;
+  readonly most: number;
+  readonly misses: readonly ExplainMiss[];
+}
+
+/** capacity.Exhausted */
+export interface CapacityExhausted {
+  readonly kind: string;
+  readonly group: string;
+  readonly resource_class?: string;
+  readonly traits?: readonly string[];
+  readonly hosts: number;
+}
+
 /** capacity.Move */
 export interface CapacityMove {
   readonly consumer_uuid: string;
@@ -123,22 +268,58 @@ export interface CapacityWaiting {
   readonly reason: string;
 }
 
-/** capacity.Host */
-export interface CapacityHost {
-  readonly name: string;
-  readonly uuid: string;
-  readonly least: number;
-  readonly most: number;
-  readonly misses: readonly ExplainMiss[];
+/** console.Late */
+export interface Late {
+  readonly kind: string;
+  readonly host: string;
+  readonly detail: string;
 }
 
-/** capacity.Exhausted */
-export interface CapacityExhausted {
-  readonly kind: string;
-  readonly group: string;
-  readonly resource_class?: string;
-  readonly traits?: readonly string[];
-  readonly hosts: number;
+/** audit.Finding */
+export interface AuditFinding {
+  readonly code: string;
+  readonly severity: string;
+  readonly about: readonly AuditSubject[];
+  readonly found: string;
+  readonly expected: string;
+  readonly means: string;
+  readonly command: string;
+}
+
+/** audit.Unchecked */
+export interface AuditUnchecked {
+  readonly codes: readonly string[];
+  readonly reason: string;
+}
+
+/** records.Inventory */
+export interface RecordsInventory {
+  readonly resource_class: string;
+  readonly total: number;
+  readonly reserved: number;
+  readonly allocation_ratio: number;
+  readonly capacity: number;
+  readonly used: number;
+  readonly free: number;
+}
+
+/** records.Allocation */
+export interface RecordsAllocation {
+  readonly consumer_uuid: string;
+  readonly consumer_type?: string;
+  readonly project_id: string;
+  readonly resources: Readonly<Record<string, number>>;
+}
+
+/** console.Port */
+export interface Port {
+  readonly id: string;
+  readonly name?: string;
+  readonly network: string;
+  readonly policy?: string;
+  readonly status: string;
+  readonly vnic_type: string;
+  readonly groups: readonly PortGroup[];
 }
 
 /** explain.Drop */
@@ -164,4 +345,19 @@ export interface ExplainMiss {
   readonly max_unit?: number;
   readonly step_size?: number;
   readonly traits?: readonly string[];
+}
+
+/** audit.Subject */
+export interface AuditSubject {
+  readonly kind: string;
+  readonly id: string;
+  readonly name?: string;
+}
+
+/** console.PortGroup */
+export interface PortGroup {
+  readonly id: string;
+  readonly resources: Readonly<Record<string, number>>;
+  readonly required: readonly string[];
+  readonly provider?: string;
 }

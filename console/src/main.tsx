@@ -4,6 +4,7 @@ import { signal, useSignalEffect } from "@preact/signals";
 import { type ComponentType, render } from "preact";
 import { loginRequired } from "./api.ts";
 import { href, type Route, route, start } from "./router.ts";
+import { Search } from "./search.tsx";
 import { Account, loadSession } from "./session/account.tsx";
 
 /** What a page gets. It is made again when another object is shown, not when the query changes. */
@@ -69,6 +70,7 @@ function Shell() {
             <a key={name} href={href(name)} aria-current={name === current ? "page" : undefined}>{page.title}</a>
           ))}
         </nav>
+        <Search />
         <Account />
       </header>
       <main id="page"><Content /></main>

@@ -199,9 +199,10 @@ var rules = []struct{ pkg, may string }{
 		"sqlstore/migrations"},
 	{"cmd/berth/internal/operators", "allocations client client/placementclient cmd/berth/internal/cli " +
 		"cmd/berth/internal/database compute/request config console daemon dbtool fault guarantee httpapi " +
-		"httpapi/placementapi logging microversion ops/audit ops/capacity ops/changefeed ops/cloud ops/cloud/index " +
-		"ops/cloudapi ops/doctor ops/explain ops/exporter ops/heal ops/lookup ops/metrics ops/novaquery ops/records ops/reshape ops/restore " +
-		"ops/upgrade osloconfig placement placement/providertree placement/snapshot systemd"},
+		"httpapi/placementapi logging microversion ops/audit ops/capacity ops/changefeed ops/cloud " +
+		"ops/cloud/index ops/cloudapi ops/doctor ops/explain ops/exporter ops/heal ops/lookup ops/metrics " +
+		"ops/novaquery ops/records ops/reshape ops/restore ops/upgrade osloconfig placement " +
+		"placement/providertree placement/snapshot systemd"},
 	{"console", "compute/request fault httpapi/placementapi microversion ops/audit ops/capacity ops/cloud " +
 		"ops/cloud/index ops/cloudapi ops/explain ops/heal ops/lookup ops/novaquery ops/overview " +
 		"ops/records placement placement/snapshot"},

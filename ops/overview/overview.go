@@ -151,7 +151,7 @@ func (t *Table) Rows() []*Row {
 type Changes struct {
 	// Changed are the rows that are new or not as before, by id, and Removed the ids of those that
 	// there are no more, sorted.
-	Changed []*Row   `json:"changed"`
+	Changed []Row    `json:"changed"`
 	Removed []string `json:"removed"`
 }
 
@@ -160,13 +160,13 @@ func (c Changes) Empty() bool { return len(c.Changed) == 0 && len(c.Removed) == 
 
 // Since returns what is different from an earlier table.
 func (t *Table) Since(before *Table) Changes {
-	c := Changes{Changed: []*Row{}, Removed: []string{}}
+	c := Changes{Changed: []Row{}, Removed: []string{}}
 	for id, row := range t.rows {
 		if old := before.rows[id]; old != row && (old == nil || !row.equal(old)) {
-			c.Changed = append(c.Changed, row)
+			c.Changed = append(c.Changed, *row)
 		}
 	}
-	slices.SortFunc(c.Changed, func(a, b *Row) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortFunc(c.Changed, func(a, b Row) int { return cmp.Compare(a.ID, b.ID) })
 	for id := range before.rows {
 		if t.rows[id] == nil {
 			c.Removed = append(c.Removed, id)
