@@ -366,7 +366,8 @@ func TestReshapeIsStarved(t *testing.T) {
 }
 
 // A host starts in another shape before each of placement's requests of an operation: its server
-// has what the shape has at last, on one host, or none at all when it failed.
+// has what the shape has at last, on one host, or none at all when it failed. Placement keeps the
+// consumers of refused claims, as upstream's does.
 func TestReshapeDuringOperations(t *testing.T) {
 	dedicated := func(w *fixture, host string) { w.must(w.start(host, 0, 8)) }
 	nodes := func(w *fixture, host string) { w.must(w.startWithNodes(host, 4, 4)) }
@@ -408,6 +409,7 @@ func reshapeDuringOperations(t *testing.T, before, after func(w *fixture, host s
 			failed := 0
 			for at, met := 1, true; met; at++ {
 				w := newFixture(t, 0)
+				w.keepConsumers()
 				w.pinned()
 				for _, host := range []string{"cn1", "cn2"} {
 					before(w, host)
