@@ -93,7 +93,16 @@ func (s *Settings) reportNodes(m Machine, r *Report) error {
 	t.Reported, t.Excluded = report, o.reportNUMA != nil && !report
 	t.CPURatio = cmp.Or(o.cpuRatio.set, o.cpuRatio.initial)
 	t.MemoryRatio = cmp.Or(o.ramRatio.set, o.ramRatio.initial)
+	for _, d := range r.Devices {
+		t.setPCI(d.Slot)
+	}
+	for _, d := range r.Host.Devices {
+		t.setPCI(d.Addresses...)
+	}
 	r.Topology = &t.Topology
+	if t.HasSockets() {
+		r.Host.Traits = append(r.Host.Traits, inventory.TraitSocketAffinity)
+	}
 	if t.Excluded {
 		r.Host.Traits = append(r.Host.Traits, inventory.TraitNonNUMA)
 	}
@@ -101,6 +110,18 @@ func (s *Settings) reportNodes(m Machine, r *Report) error {
 		r.Host.Nodes = o.nodes(t.Nodes)
 	}
 	return nil
+}
+
+// setPCI has the topology name the nodes of devices for servers.
+func (t *Topology) setPCI(addresses ...string) {
+	for _, address := range addresses {
+		if id, known := t.Devices[address]; known {
+			if t.PCI == nil {
+				t.PCI = map[string]int{}
+			}
+			t.PCI[address] = id
+		}
+	}
 }
 
 // nodes are the amounts of NUMA nodes. What is reserved of the host is divided among them by what

@@ -44,9 +44,8 @@ var supported = map[string][]string{
 	"hw:cpu_dedicated_mask": nil, "hw:cpu_policy": nil, "hw:cpu_thread_policy": nil,
 	"hw:emulator_threads_policy": {"isolate"},
 	"hw:ephemeral_encryption":    nil, "hw:ephemeral_encryption_format": nil, "hw:mem_encryption": nil,
-	"hw:mem_encryption_model": nil,
-	// Those besides socket let a server with devices of an alias have any.
-	"hw:pci_numa_affinity_policy": {"socket", "preferred", "legacy"},
+	"hw:mem_encryption_model":     nil,
+	"hw:pci_numa_affinity_policy": nil, // hosts are compared with it when a server is claimed
 	"hw:pmem":                     nil, "hw:sound_model": {"virtio"}, "hw:tpm_model": nil, "hw:tpm_secret_security": nil,
 	"hw:tpm_version": nil, "hw:virtio_packed_ring": nil, "os:secure_boot": nil,
 }
@@ -94,8 +93,6 @@ func (a Abilities) unsupported(name, value string) string {
 			return ""
 		}
 		return "no host reports NUMA nodes and their pages"
-	case rest == "pci_numa_affinity_policy":
-		return "hosts choose PCI devices without regard to NUMA nodes"
 	}
 	return "no host can do that"
 }

@@ -28,6 +28,8 @@ const (
 	TraitComputeNode = "COMPUTE_NODE"
 	TraitDisabled    = "COMPUTE_STATUS_DISABLED"
 	TraitPCIDevice   = "COMPUTE_MANAGED_PCI_DEVICE"
+	// TraitSocketAffinity is of a host that can keep the PCI NUMA affinity policy socket.
+	TraitSocketAffinity = "COMPUTE_SOCKET_PCI_NUMA_AFFINITY"
 	// TraitOneTimeUse is of a device that one server gets: what of it was allocated stays reserved
 	// until an operator changes that.
 	TraitOneTimeUse = "HW_PCI_ONE_TIME_USE"

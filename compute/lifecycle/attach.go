@@ -333,7 +333,7 @@ const codeNoDevice = "InterfaceAttachPciClaimFailed"
 // chooseDevice chooses the PCI device of the port.
 func (p *portJob) chooseDevice(ctx context.Context, port compute.Port) error {
 	err := p.save(ctx, func(c *Change, row *compute.ServerRow) (err error) {
-		p.Devices, err = scheduler.ChooseDevices(c.Tx, row.ID, []compute.Port{port}, p.Claim.Mappings, row.Host, row.Node)
+		p.Devices, err = scheduler.ChooseDevice(c.Tx, *row, port, p.Claim.Mappings)
 		return err
 	})
 	if errors.As(err, new(*scheduler.HostRefused)) {

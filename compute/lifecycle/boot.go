@@ -207,13 +207,11 @@ func (b *buildJob) TakeClaim(ctx context.Context, claim selection.Claim) error {
 		if err := scheduler.CheckHost(c.Tx, *row, claim.Host, b.Forced); err != nil {
 			return err
 		}
-		if b.Devices, err = scheduler.ChooseDevices(c.Tx, row.ID, b.ports, claim.Mappings, claim.Host,
-			claim.Node); err != nil {
+		chosen, err := scheduler.Assign(c.Tx, *row, &b.HostChoice, b.ports)
+		if err != nil {
 			return err
 		}
-		if b.Assignment, err = scheduler.Assign(c.Tx, *row, &b.HostChoice); err != nil {
-			return err
-		}
+		b.Devices, b.Assignment = chosen.Devices, chosen.Assignment
 		row.Host, row.Node = claim.Host, claim.Node
 		server = *row
 		return nil

@@ -269,15 +269,13 @@ func (m *moveJob) TakeClaim(ctx context.Context, claim selection.Claim) error {
 		if err := scheduler.CheckHost(c.Tx, *row, claim.Host, m.Forced); err != nil {
 			return err
 		}
-		m.Devices, err = scheduler.ChooseDevices(c.Tx, row.ID, m.ports, claim.Mappings, claim.Host, claim.Node)
+		moved := *row
+		moved.Flavor = m.Flavor
+		chosen, err := scheduler.Assign(c.Tx, moved, &m.HostChoice, m.ports)
 		if err != nil {
 			return err
 		}
-		moved := *row
-		moved.Flavor = m.Flavor
-		if m.Assignment, err = scheduler.Assign(c.Tx, moved, &m.HostChoice); err != nil {
-			return err
-		}
+		m.Devices, m.Assignment = chosen.Devices, chosen.Assignment
 		hosted, _, err := compute.Hosted(c, row.ID, migration.Source)
 		if err != nil {
 			return err

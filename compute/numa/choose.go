@@ -75,6 +75,20 @@ func (t Topology) Choose(r Request, taken Taken) (cells []hostlist.Cell, why str
 	return nil, r.why()
 }
 
+// On returns the request with one of its cells on one node of a host.
+func (r Request) On(cell, node int, t Topology) Request {
+	allowed := make([][]int, len(r.Cells))
+	for i := range allowed {
+		for _, n := range t.Nodes {
+			if i != cell || n.ID == node {
+				allowed[i] = append(allowed[i], n.ID)
+			}
+		}
+	}
+	r.Allowed = allowed
+	return r
+}
+
 // why is the reason when a host has no nodes for the cells.
 func (r Request) why() string {
 	var dedicated int

@@ -10,6 +10,9 @@ type Topology struct {
 	Reported bool `json:"reported,omitempty"`
 	// Excluded says that the host is not for servers with a NUMA topology.
 	Excluded bool `json:"excluded,omitempty"`
+	// PCI are the nodes that the PCI devices for servers are near to, by their addresses. A device
+	// that is near to no node, or of which the machine does not say, is not among them.
+	PCI map[string]int `json:"pci_devices,omitempty"`
 	// CPURatio and MemoryRatio are the allocation ratios of the host's shared CPUs and of its memory
 	// in ordinary pages, by its settings; 0 is 1.
 	CPURatio    float64 `json:"cpu_ratio,omitempty"`

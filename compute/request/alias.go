@@ -22,6 +22,9 @@ type Alias struct {
 	// LiveMigratable says whether devices must be known to move live, or must not; nil for any. It is
 	// no part of the query.
 	LiveMigratable *bool
+	// NUMAPolicy is numa_policy, "" for none: how near to a server's NUMA cells devices are to be,
+	// unless its flavor or image says it. It is no part of the query.
+	NUMAPolicy string
 }
 
 // aliasFields are the keys of an alias in [pci] alias. Values are texts.
@@ -90,6 +93,7 @@ func parseAlias(text string) (name string, alias Alias, err error) {
 	default:
 		alias.Class = strings.ToUpper("CUSTOM_PCI_" + vendor + "_" + product)
 	}
+	alias.NUMAPolicy = fields["numa_policy"]
 	if text := fields["live_migratable"]; text != "" {
 		live, ok := extraspecs.Bool(text)
 		if !ok {

@@ -19,7 +19,7 @@ func TestParseAliases(t *testing.T) {
 	})
 	live := true
 	want := map[string]request.Alias{
-		"a1":   {Class: "CUSTOM_PCI_8086_10CA"},
+		"a1":   {Class: "CUSTOM_PCI_8086_10CA", NUMAPolicy: "socket"},
 		"gpu":  {Class: "CUSTOM_FAST_GPU_V2", Traits: []string{"CUSTOM_BLUE", "CUSTOM_PURPLE_RAIN", "HW_GPU_API_VULKAN"}},
 		"both": {Class: "PGPU", LiveMigratable: &live},
 	}

@@ -34,21 +34,12 @@ type Group struct {
 // deviceVNICs are the types of ports that are a device of the host.
 var deviceVNICs = []string{"direct", "direct-physical", "macvtap"}
 
-// affinity refuses ports with policies for their devices that no host can keep, of a server with
-// NUMA cells or without.
-func affinity(ports []Port, settings Settings, cells bool) error {
+// affinity refuses ports with the policy socket for their devices while no host can keep it.
+func affinity(ports []Port, settings Settings) error {
 	for _, p := range ports {
-		why := ""
-		switch {
-		case !slices.Contains(deviceVNICs, p.VNIC):
-		case p.NUMAPolicy == "socket" && settings.NoSocketAffinity:
-			why = "no host reports " + TraitSocketAffinity + ", that it can keep it"
-		case p.NUMAPolicy == "required" && cells:
-			why = "hosts choose devices without regard to the NUMA nodes of a server"
-		}
-		if why != "" {
-			return &NoValidHost{Details: []string{fmt.Sprintf("port %s has the NUMA affinity policy %s: %s", p.ID,
-				p.NUMAPolicy, why)}}
+		if slices.Contains(deviceVNICs, p.VNIC) && p.NUMAPolicy == "socket" && settings.NoSocketAffinity {
+			return &NoValidHost{Details: []string{fmt.Sprintf("port %s has the NUMA affinity policy %s: no host reports "+
+				TraitSocketAffinity+", that it can keep it", p.ID, p.NUMAPolicy)}}
 		}
 	}
 	return nil

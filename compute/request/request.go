@@ -89,7 +89,7 @@ func New(s Spec, settings Settings, aggregates []Aggregate) (Request, error) {
 		}
 	}
 	cells := settings.NUMA && len(t.Cells) > 0
-	if err := affinity(s.Ports, settings, cells); err != nil {
+	if err := affinity(s.Ports, settings); err != nil {
 		return Request{}, err
 	}
 	if cells {

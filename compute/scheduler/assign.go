@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/berthcloud/berth/compute"
 	"github.com/berthcloud/berth/compute/extraspecs"
+	"github.com/berthcloud/berth/compute/hostlist"
 	"github.com/berthcloud/berth/compute/inventory"
 	"github.com/berthcloud/berth/compute/request"
 	"github.com/berthcloud/berth/compute/selection"
@@ -15,16 +17,24 @@ import (
 	"github.com/berthcloud/berth/placement"
 )
 
-// Assign chooses what of a host a server gets of its own with the claim of a choice; nil when it
-// needs nothing. Its flavor is the one that it has on the host. The transaction is the one that
-// stores the claim: no other server has, or will have, the same. It is a *HostRefused when too
-// little of the host is free, whatever placement has allocated.
-func Assign(tx *compute.Tx, server compute.ServerRow, choice *HostChoice) (*compute.Assignment, error) {
+// A Chosen is what of a host a server gets of its own with a claim.
+type Chosen struct {
+	Assignment *compute.Assignment           // nil for nothing
+	Devices    map[compute.ID]compute.Device // of ports
+}
+
+// Assign chooses what of a host a server with ports gets of its own with the claim of a choice. Its
+// flavor is the one that it has on the host. The transaction is the one that stores the claim: no
+// other server has, or will have, the same. It is a *HostRefused when too little of the host is
+// free, or is near enough to its NUMA cells, whatever placement has allocated.
+func Assign(
+	tx *compute.Tx, server compute.ServerRow, choice *HostChoice, ports []compute.Port,
+) (chosen Chosen, err error) {
 	flavor, err := server.StoredFlavor()
 	if err != nil {
-		return nil, err
+		return chosen, err
 	}
-	return assign(tx, assigned{server.ID, flavor, choice.Image, choice.Claim})
+	return assign(tx, assigned{server.ID, flavor, choice.Image, choice.Claim, ports})
 }
 
 // An assigned server is one that something of a host is chosen for.
@@ -33,43 +43,55 @@ type assigned struct {
 	flavor extraspecs.Flavor
 	image  extraspecs.Image
 	claim  *selection.Claim
+	ports  []compute.Port
 }
 
 // assign is Assign. Each part of the assignment has a function that adds it.
-func assign(tx *compute.Tx, to assigned) (*compute.Assignment, error) {
+func assign(tx *compute.Tx, to assigned) (chosen Chosen, err error) {
 	aliases, err := request.PCIDevices(to.flavor, tx.Settings.Requests)
 	if err != nil {
-		return nil, err
+		return chosen, err
 	}
 	topology, err := extraspecs.Topology(to.flavor, to.image)
 	if err != nil {
 		topology = extraspecs.NUMA{} // a flavor that was changed since: the server has run without
 	}
+	near := affinity{policy: pciPolicy(to.flavor, to.image)}
+	devices := func() (err error) {
+		chosen.Devices, err = chooseDevices(tx, to.id, to.ports, to.claim.Mappings, to.claim.Host, to.claim.Node, near)
+		return err
+	}
 	if len(aliases) == 0 && !mayHaveMdevs(to.claim) && len(topology.Cells) == 0 {
-		return nil, nil
+		return chosen, devices()
 	}
 	host, err := assignableOf(tx, to.claim.Node)
 	if err != nil {
-		return nil, err
+		return chosen, err
 	}
-	var a compute.Assignment
-	a.Mdevs = host.mdevs(to.claim)
-	if len(aliases)+len(topology.Cells) > 0 {
-		taken, err := takenAssignments(tx, to.claim.Host, to.id)
-		if err != nil {
-			return nil, err
+	a := compute.Assignment{Mdevs: host.mdevs(to.claim)}
+	if len(aliases)+len(topology.Cells) == 0 {
+		err = devices()
+	} else {
+		taken, failure := takenAssignments(tx, to.claim.Host, to.id)
+		if failure != nil {
+			return chosen, failure
 		}
-		if a.Cells, err = host.cells(to.claim, topology, taken); err != nil {
-			return nil, err
+		if near.Topology, err = host.topology(); err != nil {
+			return chosen, err
 		}
-		if a.PCIDevices, err = host.pciDevices(to.claim, aliases, tx.Settings.Requests.PCI, taken); err != nil {
-			return nil, err
-		}
+		a.Cells, err = host.cells(to.claim, topology, near.Topology, taken, func(cells []hostlist.Cell) (err error) {
+			near.cells = cells
+			a.PCIDevices, err = host.pciDevices(to.claim, aliases, tx.Settings.Requests.PCI, near, taken)
+			if err == nil {
+				err = devices()
+			}
+			return err
+		})
 	}
-	if len(a.Cells)+len(a.PCIDevices)+len(a.Mdevs) == 0 {
-		return nil, nil
+	if err == nil && len(a.Cells)+len(a.PCIDevices)+len(a.Mdevs) > 0 {
+		chosen.Assignment = &a
 	}
-	return &a, nil
+	return chosen, err
 }
 
 // mayHaveMdevs reports whether a claim names a class that can be of mediated devices, on a provider
@@ -133,7 +155,7 @@ func (a assignable) mdevs(claim *selection.Claim) (all []compute.MediatedDevice)
 
 // pciDevices chooses a free device for each request, of the provider that serves it.
 func (a assignable) pciDevices(
-	claim *selection.Claim, requested []request.PCIDevice, aliases map[string]request.Alias,
+	claim *selection.Claim, requested []request.PCIDevice, aliases map[string]request.Alias, near affinity,
 	assignments []compute.Assignment,
 ) (all []compute.PCIDevice, err error) {
 	taken := map[string]bool{}
@@ -162,9 +184,13 @@ func (a assignable) pciDevices(
 			return nil, &HostRefused{Why: fmt.Sprintf("alias %s has live_migratable %v, unlike the PCI devices of %s",
 				r.Alias, *live, d.Suffix)}
 		}
-		k := slices.IndexFunc(d.Addresses, func(address string) bool { return !taken[address] })
+		policy := cmp.Or(near.policy, aliases[r.Alias].NUMAPolicy)
+		k := near.nearest(policy, len(d.Addresses), func(i int) (string, bool) {
+			return d.Addresses[i], !taken[d.Addresses[i]]
+		})
 		if k < 0 {
-			return nil, &HostRefused{Why: fmt.Sprintf("no PCI device of %s is free for alias %s", d.Suffix, r.Alias)}
+			why := fmt.Sprintf("no PCI device of %s is free for alias %s", d.Suffix, r.Alias)
+			return nil, &HostRefused{Why: why + near.why(policy)}
 		}
 		taken[d.Addresses[k]] = true
 		all = append(all, compute.PCIDevice{

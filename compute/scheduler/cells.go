@@ -2,7 +2,9 @@ package scheduler
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/berthcloud/berth/compute"
@@ -18,18 +20,16 @@ import (
 
 // cells chooses the NUMA nodes and the CPUs of a server's cells: the nodes of its claim on a host
 // that reports them to placement, and any on another. A host that has reported no topology gives
-// none: it is refused when the flavor or the image has cells or pages itself.
+// none: it is refused when the flavor or the image has cells or pages itself. On a host that does
+// not report its nodes to placement, what else is to be near to the cells is tried with each
+// choice: accept returns a *HostRefused for one that will not do. First come any nodes, then each
+// of those with PCI devices for each of the cells.
 func (a assignable) cells(
-	claim *selection.Claim, t extraspecs.NUMA, assignments []compute.Assignment,
+	claim *selection.Claim, t extraspecs.NUMA, top numa.Topology, assignments []compute.Assignment,
+	accept func([]hostlist.Cell) error,
 ) ([]hostlist.Cell, error) {
 	if len(t.Cells) == 0 {
-		return nil, nil
-	}
-	var top numa.Topology
-	if len(a.node.Topology) > 0 {
-		if err := json.Unmarshal(a.node.Topology, &top); err != nil {
-			return nil, fmt.Errorf("reading the topology of %s: %w", a.node.Name, err)
-		}
+		return nil, accept(nil)
 	}
 	nodes := request.Nodes(claim.Mappings)
 	switch {
@@ -37,7 +37,7 @@ func (a assignable) cells(
 	case t.Explicit && len(nodes) == 0:
 		return nil, &HostRefused{Why: "the host has reported no NUMA topology"}
 	default:
-		return nil, nil
+		return nil, accept(nil)
 	}
 	id, err := guarantee.ParseUUID(string(a.node.ID))
 	if err != nil {
@@ -86,7 +86,31 @@ func (a assignable) cells(
 	if why != "" {
 		return nil, &HostRefused{Why: why}
 	}
-	return cells, nil
+	refused := accept(cells)
+	if refused == nil || !errors.As(refused, new(*HostRefused)) || len(nodes) > 0 {
+		return cells, refused
+	}
+	for _, node := range slices.Compact(slices.Sorted(maps.Values(top.PCI))) {
+		for at := range r.Cells {
+			if cells, why = top.Choose(r.On(at, node, top), taken); why != "" {
+				continue
+			}
+			if err := accept(cells); err == nil || !errors.As(err, new(*HostRefused)) {
+				return cells, err
+			}
+		}
+	}
+	return nil, refused
+}
+
+// topology is that of the host, without nodes when it has reported none.
+func (a assignable) topology() (top numa.Topology, err error) {
+	if len(a.node.Topology) > 0 {
+		if err = json.Unmarshal(a.node.Topology, &top); err != nil {
+			err = fmt.Errorf("reading the topology of %s: %w", a.node.Name, err)
+		}
+	}
+	return top, err
 }
 
 // claims reports whether a claim has something of a class.

@@ -1,12 +1,14 @@
 package scheduler
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/berthcloud/berth/compute"
+	"github.com/berthcloud/berth/compute/extraspecs"
 	"github.com/berthcloud/berth/compute/request"
 	"github.com/berthcloud/berth/guarantee"
 )
@@ -15,11 +17,46 @@ import (
 // whole one.
 var deviceVNICs = map[string]bool{"direct": false, "macvtap": false, "direct-physical": true}
 
-// ChooseDevices returns PCI devices of a hypervisor for the ports of a server, by port: free ones,
-// on the interface whose bandwidth was chosen for the port if it requests bandwidth. It is a
-// *hostRefused when there are not enough.
-func ChooseDevices(
-	tx *compute.Tx, server compute.ID, ports []compute.Port, m request.Mappings, host, node string,
+// ChooseDevice returns the PCI device of the host of a server for a port that is attached to it, if
+// the port is one. It is a *HostRefused when none is free, or none near enough to its NUMA cells.
+func ChooseDevice(
+	tx *compute.Tx, server compute.ServerRow, port compute.Port, m request.Mappings,
+) (map[compute.ID]compute.Device, error) {
+	if _, device := deviceVNICs[port.VNIC]; !device {
+		return nil, nil
+	}
+	host, err := assignableOf(tx, server.Node)
+	if err != nil {
+		return nil, err
+	}
+	var near affinity
+	if near.Topology, err = host.topology(); err != nil {
+		return nil, err
+	}
+	hosted, _, err := compute.Hosted(tx, server.ID, server.Host)
+	if err != nil {
+		return nil, err
+	}
+	has, err := compute.ReadAssignment(hosted.Assignment)
+	if err != nil {
+		return nil, fmt.Errorf("server %s on %s: %w", server.ID, server.Host, err)
+	}
+	if has != nil {
+		near.cells = has.Cells
+	}
+	flavor, err := server.StoredFlavor()
+	if err != nil {
+		return nil, err
+	}
+	near.policy = pciPolicy(flavor, extraspecs.Image{Properties: server.ImageProperties()})
+	return chooseDevices(tx, server.ID, []compute.Port{port}, m, server.Host, server.Node, near)
+}
+
+// chooseDevices returns PCI devices of a hypervisor for the ports of a server, by port: free ones,
+// on the interface whose bandwidth was chosen for the port if it requests bandwidth, and near to
+// the server's NUMA cells. It is a *HostRefused when there are not enough.
+func chooseDevices(
+	tx *compute.Tx, server compute.ID, ports []compute.Port, m request.Mappings, host, node string, near affinity,
 ) (map[compute.ID]compute.Device, error) {
 	if !slices.ContainsFunc(ports, func(p compute.Port) bool { _, device := deviceVNICs[p.VNIC]; return device }) {
 		return nil, nil
@@ -38,11 +75,14 @@ func ChooseDevices(
 		if !device {
 			continue
 		}
-		i := slices.IndexFunc(all, func(d compute.Device) bool {
-			return d.Whole == whole && d.PhysicalNetwork == p.PhysicalNetwork && serves(d, p, m, node) && isFree(d, all, taken)
+		policy := cmp.Or(p.ResourceRequest.NUMAPolicy, near.policy)
+		i := near.nearest(policy, len(all), func(i int) (string, bool) {
+			d := all[i]
+			return d.Slot, d.Whole == whole && d.PhysicalNetwork == p.PhysicalNetwork && serves(d, p, m, node) &&
+				isFree(d, all, taken)
 		})
 		if i < 0 {
-			return nil, &HostRefused{Why: noDevice(p, m, all, taken)}
+			return nil, &HostRefused{Why: noDevice(p, m, all, taken) + near.why(policy)}
 		}
 		if all[i].Slot != "" {
 			chosen[p.ID], taken[all[i].Slot] = all[i], true

@@ -90,6 +90,9 @@ func nodeTraits(n compute.NodeRow) (all []string, cells bool) {
 		all = append(all, request.TraitNonNUMA)
 	}
 	cells = len(t.Nodes) > 0 && !t.Excluded
+	if t.HasSockets() {
+		all = append(all, request.TraitSocketAffinity)
+	}
 	if len(n.Additions) == 0 {
 		return all, cells
 	}
