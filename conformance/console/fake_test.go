@@ -16,11 +16,12 @@ import (
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 
-// A fake serves the pages of console/dist with an API of its own, whose answers and failures a test
+// A fake serves the pages with an API of its own, whose answers and failures a test
 // decides on.
 type fake struct {
 	*httptest.Server
-	api *http.ServeMux
+	api  *http.ServeMux
+	dist string // the directory with the pages; it is set before they are opened
 
 	mu   sync.Mutex
 	user string // who is logged in, "" for nobody
@@ -29,7 +30,7 @@ type fake struct {
 // newFake returns a fake whose user "operator" logs in with the password "right".
 func newFake(t *testing.T) *fake {
 	t.Helper()
-	f := &fake{api: http.NewServeMux()}
+	f := &fake{api: http.NewServeMux(), dist: filepath.Join("..", "..", "console", "dist")}
 	f.api.HandleFunc("GET /console/api/session", func(w http.ResponseWriter, _ *http.Request) {
 		answer(w, http.StatusOK, map[string]any{
 			"login": "keystone", "begun": f.caller() != "", "user": f.caller(), "project": "infra", "source": "example",
@@ -40,7 +41,7 @@ func newFake(t *testing.T) *fake {
 		f.become("")
 		w.WriteHeader(http.StatusNoContent)
 	})
-	f.api.HandleFunc("/console/", servePages)
+	f.api.HandleFunc("/console/", f.servePages)
 	f.Server = httptest.NewServer(f.api)
 	t.Cleanup(f.Close)
 	return f
@@ -79,9 +80,8 @@ func (f *fake) logIn(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// servePages serves console/dist, as the console does.
-func servePages(w http.ResponseWriter, r *http.Request) {
-	dist := filepath.Join("..", "..", "console", "dist")
+// servePages serves the pages, as the console does.
+func (f *fake) servePages(w http.ResponseWriter, r *http.Request) {
 	path := strings.TrimPrefix(r.URL.Path, "/console/")
 	if strings.HasPrefix(path, "api/") {
 		refuse(w, http.StatusNotFound, "There is no such data.")
@@ -89,10 +89,10 @@ func servePages(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Security-Policy", policy)
 	if strings.Contains(path, ".") {
-		http.ServeFile(w, r, filepath.Join(dist, filepath.Base(path)))
+		http.ServeFile(w, r, filepath.Join(f.dist, filepath.Base(path)))
 		return
 	}
-	index, err := os.ReadFile(filepath.Join(dist, "index.html"))
+	index, err := os.ReadFile(filepath.Join(f.dist, "index.html"))
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return

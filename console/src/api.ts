@@ -90,7 +90,7 @@ const longestDelay = 30_000;
 const longestSilence = 45_000;
 
 /**
- * Follows the server-sent events of api/PATH. After a broken connection it resumes behind the last event that it
+ * Follows the server-sent events of api/PATH. After a broken connection it resumes after the last event that it
  * received, by the header Last-Event-ID. A stream whose login has ended waits until somebody logs in.
  */
 export function follow(path: string, receive: (event: StreamEvent) => void): Stream {
@@ -118,7 +118,7 @@ export function follow(path: string, receive: (event: StreamEvent) => void): Str
   return { state, close: () => closed.abort() };
 }
 
-// Reads one connection to its end, whatever ends it, and reports whether it was a stream at all.
+// Reads one connection to its end, whatever ends it, and reports whether it was a stream.
 async function readStream(
   path: string,
   last: string,
@@ -126,6 +126,7 @@ async function readStream(
   on: { open: () => void; event: (event: StreamEvent) => void },
 ): Promise<boolean> {
   const silence = new AbortController();
+  let opened = false;
   let timer = setTimeout(() => silence.abort(), longestSilence);
   try {
     const headers: Record<string, string> = { Accept: "text/event-stream" };
@@ -135,18 +136,19 @@ async function readStream(
       await failureOf(answer);
       return false;
     }
+    opened = true;
     on.open();
     const parser = new EventParser(last, on.event);
     const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
     for (;;) {
       const { done, value } = await reader.read();
-      if (done) return true;
+      if (done) return opened;
       clearTimeout(timer);
       timer = setTimeout(() => silence.abort(), longestSilence);
       parser.push(value);
     }
   } catch {
-    return !closed.aborted && silence.signal.aborted;
+    return opened;
   } finally {
     clearTimeout(timer);
   }
@@ -200,10 +202,11 @@ function pause(delay: number, abort: AbortSignal): Promise<void> {
 // Waits until no login is required, or until the signal aborts.
 function loggedIn(abort: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
-    const stop = loginRequired.subscribe((required) => {
-      if (!required) queueMicrotask(finish);
-    });
+    let stop = () => {};
     const finish = () => (stop(), resolve());
+    stop = loginRequired.subscribe((required) => {
+      if (!required) queueMicrotask(finish); // the first call is before there is a stop
+    });
     abort.addEventListener("abort", finish, { once: true });
   });
 }
