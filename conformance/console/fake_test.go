@@ -20,8 +20,10 @@ const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect
 // decides on.
 type fake struct {
 	*httptest.Server
-	api  *http.ServeMux
-	dist string // the directory with the pages; it is set before they are opened
+	api *http.ServeMux
+	// events answers requests for the stream; it is set before pages are opened, as dist is.
+	events http.HandlerFunc
+	dist   string // the directory with the pages
 
 	mu   sync.Mutex
 	user string // who is logged in, "" for nobody
@@ -41,6 +43,26 @@ func newFake(t *testing.T) *fake {
 		f.become("")
 		w.WriteHeader(http.StatusNoContent)
 	})
+	f.api.HandleFunc("GET /console/api/hosts", func(w http.ResponseWriter, _ *http.Request) {
+		answer(w, http.StatusOK, map[string]any{
+			"number": 1, "time": "2026-01-02T03:04:05Z", "id": []string{"0a1b"}, "name": []string{"host1"},
+			"zone": []string{""}, "state": []string{"up"}, "providers": []int{1}, "aggregates": [][]int{{}},
+			"aggregate_ids": []string{}, "aggregate_names": map[string]string{}, "unread": []string{},
+			"classes": []string{"VCPU"}, "capacity": [][]int{{16}}, "used": [][]int{{4}},
+		})
+	})
+	f.api.HandleFunc("GET /console/api/findings", func(w http.ResponseWriter, _ *http.Request) {
+		answer(w, http.StatusOK, map[string]any{
+			"time": "2026-01-02T03:04:05Z", "late": []any{}, "findings": []any{}, "unchecked": []any{},
+		})
+	})
+	f.api.HandleFunc("GET /console/api/events", func(w http.ResponseWriter, r *http.Request) {
+		f.events(w, r)
+	})
+	f.events = func(w http.ResponseWriter, r *http.Request) {
+		send(w, ": connected\n\n")
+		<-r.Context().Done()
+	}
 	f.api.HandleFunc("/console/", f.servePages)
 	f.Server = httptest.NewServer(f.api)
 	t.Cleanup(f.Close)

@@ -51,6 +51,11 @@ func TestFrame(t *testing.T) {
 				p.Until(`document.title === "` + page.title + ` – Berth"`)
 				p.Wait("operator in infra")
 			}
+			for _, problem := range p.Problems() {
+				if !strings.Contains(problem, "404") { // of the host and the consumer, which do not exist
+					t.Error(problem)
+				}
+			}
 			check(t, p, "now")
 			p.Click("Log out")
 			p.Wait("With")

@@ -49,14 +49,14 @@ func TestStream(t *testing.T) {
 	for _, connection := range connections {
 		next <- connection
 	}
-	f.api.HandleFunc("GET /console/api/events", func(w http.ResponseWriter, r *http.Request) {
+	f.events = func(w http.ResponseWriter, r *http.Request) {
 		select {
 		case connection := <-next:
 			connection(w, r, r.Header.Get("Last-Event-ID"))
 		default:
 			refuse(w, http.StatusInternalServerError, "There are more connections than there should be.")
 		}
-	})
+	}
 
 	p := browser.Start(t).Open(t, f.URL+"/console/now", browser.Views()["laptop"])
 	p.Wait("1 hosts first (in after=0, last )")
