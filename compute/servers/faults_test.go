@@ -9,10 +9,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/berthcloud/berth/allocations"
 	"github.com/berthcloud/berth/compute"
 	"github.com/berthcloud/berth/compute/computetest"
 	"github.com/berthcloud/berth/compute/fleet"
+	"github.com/berthcloud/berth/compute/inventory"
+	"github.com/berthcloud/berth/compute/request"
 	"github.com/berthcloud/berth/compute/servers"
+	"github.com/berthcloud/berth/guarantee"
 	"github.com/berthcloud/berth/internal/racetest"
 	"github.com/berthcloud/berth/internal/rotation"
 )
@@ -61,6 +65,20 @@ var scenarios = map[string]scenario{
 				}
 				return nil
 			}
+		},
+	},
+	"BootWithDevice": {
+		begin: func(w *fixture) { w.withDevices() },
+		do:    func(w *fixture, s *cloudService) error { return w.deviceOn(s) },
+	},
+	"DeleteWithDevice": {
+		begin: func(w *fixture) { w.withDevice() },
+		do:    func(w *fixture, s *cloudService) error { return s.DeleteServer(ctx, ann, w.only()) },
+	},
+	"ResizeWithDevice": {
+		begin: func(w *fixture) { w.withDevice() },
+		do: func(w *fixture, s *cloudService) error {
+			return s.ResizeServer(ctx, ann, w.only(), servers.Resizing{Flavor: "other1"})
 		},
 	},
 	"Delete": {
@@ -393,6 +411,60 @@ var scenarios = map[string]scenario{
 			return s.DeleteServer(ctx, ann, w.only())
 		},
 	},
+}
+
+// withDevices has hosts report PCI devices that flavors request, more of them than a server needs.
+func (w *fixture) withDevices() {
+	w.Helper()
+	if w.aliases == nil {
+		w.aliases = must(request.ParseAliases([]string{`{"name": "qat", "resource_class": "qat"}`}))
+		w.cloudService = w.serve(w.store)
+		for _, flavor := range []string{"qat1", "other1"} {
+			w.flavorOf(flavor, map[string]string{"pci_passthrough:alias": "qat:1"})
+		}
+		for i, host := range []string{"cn1", "cn2"} {
+			w.equip(host, inventory.Host{Devices: qats(i+1, 2)})
+		}
+	}
+}
+
+// deviceOn begins to create a server with a PCI device, a port in the network and another one.
+func (w *fixture) deviceOn(s *cloudService) error {
+	_, err := s.CreateServers(ctx, ann, servers.ServerSpec{
+		Name: "vm", Flavor: "qat1", Image: cirros, Min: 1, PortsMayRequest: true,
+		Networks: []compute.NetworkSpec{{Network: compute.ID(w.net)}, {Port: w.port(1000)}},
+	})
+	return err
+}
+
+// withDevice makes a server with a PCI device.
+func (w *fixture) withDevice() {
+	w.Helper()
+	w.withDevices()
+	w.must(w.deviceOn(w.cloudService))
+}
+
+// devicesOn are the PCI devices of a host that a server has, or that are retained for it, as
+// placement has them.
+func (w *fixture) devicesOn(host string, server compute.ID) allocations.Amounts {
+	w.Helper()
+	_, node := computetest.Host(host, 0)
+	id, err := guarantee.ParseUUID(string(node.ID))
+	w.must(err)
+	inv := inventory.Host{ID: id, Name: host}
+	all := allocations.Amounts{}
+	for _, row := range computetest.Read[compute.HostedRow](w, w.store, compute.Where(compute.ByHost, host)) {
+		a := must(compute.ReadAssignment(row.Assignment))
+		if row.Server != server || a == nil {
+			continue
+		}
+		for _, d := range a.PCIDevices {
+			provider := string(inv.DeviceID(inventory.Device{Suffix: d.Provider}))
+			w.hosts[provider] = host
+			all = all.Plus(allocations.Amounts{provider: {d.Class: 1}})
+		}
+	}
+	return all
 }
 
 // paused makes a server that is paused.

@@ -26,6 +26,7 @@ import (
 	"github.com/berthcloud/berth/compute/catalog"
 	"github.com/berthcloud/berth/compute/computetest"
 	"github.com/berthcloud/berth/compute/fleet"
+	"github.com/berthcloud/berth/compute/request"
 	"github.com/berthcloud/berth/compute/servers"
 	"github.com/berthcloud/berth/guarantee"
 	"github.com/berthcloud/berth/httpapi"
@@ -58,8 +59,9 @@ type fixture struct {
 	store    compute.Store
 	network  *service.Service
 	places   *placementclient.Client // as this test sees it
-	paths    *paths                  // from the compute service to its peers
-	net      network.ID              // physnet0
+	aliases  map[string]request.Alias
+	paths    *paths     // from the compute service to its peers
+	net      network.ID // physnet0
 	policies map[int64]network.ID
 	given    map[network.ID]bool // ports that were made for no server
 	hosts    map[string]string   // by the UUIDs of their providers
@@ -174,6 +176,7 @@ func (w *fixture) serveAs(run string, store compute.Store, settings ...func(*com
 	for resource := range s.Quotas {
 		s.Quotas[resource] = -1
 	}
+	s.Requests.PCI = w.aliases
 	for _, set := range settings {
 		set(&s)
 	}
@@ -455,7 +458,7 @@ func (w *fixture) agrees(after string) {
 	want := map[string]allocations.Amounts{}
 	for id, s := range existing {
 		if s.Host != "" {
-			want[id] = w.amountsOn(s.Host, s.FlavorID)
+			want[id] = w.amountsOn(s.Host, s.FlavorID).Plus(w.devicesOn(s.Host, s.ID))
 		}
 	}
 	ports, err := w.network.Ports(ctx)
@@ -529,6 +532,11 @@ func (w *fixture) fitsMigration(
 					requested[class] += n
 				}
 			}
+		}
+	}
+	for _, classes := range w.devicesOn(m.Source, m.Server) {
+		for class, n := range classes {
+			requested[class] += n
 		}
 	}
 	for provider, classes := range allocated.Amounts {
