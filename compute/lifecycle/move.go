@@ -280,6 +280,11 @@ func (m *moveJob) TakeClaim(ctx context.Context, claim selection.Claim) error {
 		if err != nil {
 			return err
 		}
+		if m.op.Kind == KindLive {
+			if err := checkMdevTypes(hosted.Assignment, m.Assignment); err != nil {
+				return err
+			}
+		}
 		source.Assignment, source.Resized = hosted.Assignment, nil
 		if claim.Host == migration.Source {
 			source.Resized = m.Assignment

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 
 	"github.com/berthcloud/berth/compute"
+	"github.com/berthcloud/berth/compute/scheduler"
 	"github.com/berthcloud/berth/compute/serverports"
 )
 
@@ -27,7 +29,8 @@ func (m *moveJob) aborted(ctx context.Context) (next, bool, error) {
 }
 
 // mayMoveLive refuses a server with PCI devices by an alias that is not live_migratable, as Nova
-// does (nova.conductor.tasks.live_migrate). Mediated devices move: the destination has others.
+// does (nova.conductor.tasks.live_migrate). Mediated devices move: the destination has others, of
+// the same types.
 func (m *moveJob) mayMoveLive(ctx context.Context) error {
 	state, err := m.hostedState(ctx, "")
 	if err != nil {
@@ -44,6 +47,30 @@ func (m *moveJob) mayMoveLive(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// checkMdevTypes refuses a destination of a live migration whose mediated devices are of other types
+// than those that the server has, as Nova's hosts do: what runs in it goes on with them.
+func checkMdevTypes(former []byte, chosen *compute.Assignment) error {
+	has, err := compute.ReadAssignment(former)
+	if err != nil || has == nil || len(has.Mdevs) == 0 {
+		return err
+	}
+	count := func(a *compute.Assignment) map[string]int {
+		types := map[string]int{}
+		if a != nil {
+			for _, d := range a.Mdevs {
+				types[d.Type]++
+			}
+		}
+		return types
+	}
+	from, to := count(has), count(chosen)
+	if maps.Equal(from, to) {
+		return nil
+	}
+	return &scheduler.HostRefused{Why: fmt.Sprintf("the server has mediated devices of the types %v, and would get %v",
+		slices.Sorted(maps.Keys(from)), slices.Sorted(maps.Keys(to)))}
 }
 
 // bindSecond binds the server's ports to the destination as well.

@@ -178,6 +178,10 @@ func (n *novaCloud) operate(verb string, words []string) {
 		return
 	}
 	n.server(name)
+	if verb == "live" {
+		lines := strings.Split(strings.TrimSpace(n.readable(n.why(id))), "; ")
+		n.say("%s", strings.TrimRight("  the migration is "+n.lastMigration().Status+" "+lines[len(lines)-1], " "))
+	}
 }
 
 func (n *novaCloud) serveAgain() {
