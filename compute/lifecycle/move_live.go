@@ -49,8 +49,8 @@ func (m *moveJob) mayMoveLive(ctx context.Context) error {
 	return nil
 }
 
-// checkMdevTypes refuses a destination of a live migration whose mediated devices are of other types
-// than those that the server has, as Nova's hosts do: what runs in it goes on with them.
+// checkMdevTypes refuses a destination of a live migration whose mediated devices are of other
+// types than those that the server has, as Nova's hosts do: what runs in it goes on with them.
 func checkMdevTypes(former []byte, chosen *compute.Assignment) error {
 	has, err := compute.ReadAssignment(former)
 	if err != nil || has == nil || len(has.Mdevs) == 0 {

@@ -47,6 +47,10 @@ func (a assignable) cells(
 	provider := func(name string) placement.UUID { return placement.UUID(id.Derive(name).String()) }
 
 	dedicated := claims(claim, inventory.PCPU)
+	if !dedicated && requestsDedicated(t) && hasDedicated(top) {
+		return nil, &HostRefused{Why: "the host has dedicated CPUs, and too few of them are free: " +
+			"it has shared ones (VCPU) only for servers that request no others"}
+	}
 	r := numa.Request{Threads: t.CPU.Threads, Counted: len(nodes) > 0}
 	for i, c := range t.Cells {
 		cell := numa.RequestedCell{MemoryMB: c.MemoryMB, PageKB: t.PageKB}
@@ -111,6 +115,17 @@ func (a assignable) topology() (top numa.Topology, err error) {
 		}
 	}
 	return top, err
+}
+
+// requestsDedicated reports whether cells have dedicated CPUs.
+func requestsDedicated(t extraspecs.NUMA) bool {
+	return slices.ContainsFunc(t.Cells, func(c extraspecs.Cell) bool { return c.Dedicated.Len() > 0 })
+}
+
+// hasDedicated reports whether a host has CPUs that are for servers with dedicated ones. They get
+// no others then, as in Nova.
+func hasDedicated(t numa.Topology) bool {
+	return slices.ContainsFunc(t.Nodes, func(n numa.Node) bool { return len(n.Dedicated) > 0 })
 }
 
 // claims reports whether a claim has something of a class.

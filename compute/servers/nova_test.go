@@ -179,8 +179,14 @@ func (n *novaCloud) operate(verb string, words []string) {
 	}
 	n.server(name)
 	if verb == "live" {
-		lines := strings.Split(strings.TrimSpace(n.readable(n.why(id))), "; ")
-		n.say("%s", strings.TrimRight("  the migration is "+n.lastMigration().Status+" "+lines[len(lines)-1], " "))
+		n.say("  the migration is %s", n.lastMigration().Status)
+		lines := strings.Split(n.readable(n.why(id)), "; ")
+		slices.Sort(lines)
+		for _, line := range slices.Compact(lines) {
+			if strings.HasPrefix(line, "host ") { // why one was not chosen
+				n.say("  %s", line)
+			}
+		}
 	}
 }
 
