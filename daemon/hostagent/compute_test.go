@@ -36,7 +36,8 @@ func TestUnitsOfServers(t *testing.T) {
 	r := &hostReports{driver: fake}
 	units, err := r.units()
 	want := map[string][]inventory.Unit{"gpus": {
-		{Device: "0000:AF:00.0", Class: "CUSTOM_QAT", Count: 1}, {Device: "pci_0000_84_00_0", Class: "VGPU", Count: 2},
+		{Device: "0000:AF:00.0", Class: "CUSTOM_QAT", Count: 1, Addresses: []string{"0000:af:01.0"}},
+		{Device: "pci_0000_84_00_0", Class: "VGPU", Count: 2},
 	}}
 	if diff := cmp.Diff(want, units); diff != "" || err != nil {
 		t.Errorf("units (-want +got):\n%s%v", diff, err)
