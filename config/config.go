@@ -199,6 +199,8 @@ type Berth struct {
 	ReconcileInterval time.Duration // between comparisons with the database; 0: none
 
 	MaxEventStreams, MaxEventStreamsPerProject int // at a time; 0: no bound
+
+	Console bool // serve the console at /console, of the placement service
 }
 
 // The values of Berth.TLSMinVersion.
@@ -309,5 +311,6 @@ func defaultBerth() Berth {
 
 		MaxEventStreams:           256,
 		MaxEventStreamsPerProject: 32,
+		Console:                   true,
 	}
 }

@@ -59,6 +59,9 @@ func (p *Placement) Settings() []Setting {
 		NewSetting(groupBerth, "max_event_streams_per_project",
 			osloconfig.IntBetween(&p.Berth.MaxEventStreamsPerProject, 0, 1<<20),
 			"Streams of events at a time of the callers with one project; further ones are answered with 429. 0: no bound."),
+		NewSetting(groupBerth, "console", osloconfig.Bool(&p.Berth.Console),
+			"Serve the console at /console, a page that shows what there is of resources and who has it. Users log in with "+
+				"Keystone, and see what the policy lets them read from the API; without auth_strategy keystone there is none."),
 	)
 }
 

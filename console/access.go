@@ -69,6 +69,15 @@ type Login struct {
 	Secret       string `json:"application_credential_secret"`
 }
 
+// complete returns an error unless a login has all that it needs.
+func (l *Login) complete() error {
+	if l.CredentialID != "" && l.Secret != "" || l.User != "" && l.Password != "" && l.Domain != "" && l.Project != "" {
+		return nil
+	}
+	return fault.New(fault.Invalid, "",
+		"a login needs a user, a password, a domain and a project, or the ID and the secret of an application credential")
+}
+
 // Open is the access of a console that everybody may look at who reaches it.
 type Open struct{}
 

@@ -65,7 +65,10 @@ type answerer func(r *http.Request, s *state) (any, error)
 func (c *Console) routes() {
 	const api = Path + "/api/"
 	c.mux.HandleFunc(Path+"/", c.servePage)
-	c.mux.Handle(Path, http.RedirectHandler(Path+"/", http.StatusMovedPermanently))
+	c.mux.HandleFunc(Path, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Location", "console/") // also below the prefix of a proxy
+		w.WriteHeader(http.StatusMovedPermanently)
+	})
 	c.mux.HandleFunc("GET "+api+"session", c.serveSession)
 	c.mux.HandleFunc("POST "+api+"session", c.serveLogin)
 	c.mux.HandleFunc("DELETE "+api+"session", c.serveLogout)

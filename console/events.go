@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/ops/overview"
 )
 
@@ -66,7 +67,7 @@ func (c *Console) serveEvents(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		ctx, cancel := context.WithTimeout(r.Context(), keepAlive)
-		old, last, failure := c.follow.after(ctx, number, failed)
+		old, last, failure := c.follow.after(ctx, httpapi.Stopping(ctx), number, failed)
 		cancel()
 		switch {
 		case last == nil && errors.Is(failure, errStopped):

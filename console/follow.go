@@ -175,8 +175,11 @@ func (f *follower) current(ctx context.Context) (*state, error) {
 
 // after waits until there is another state than number, or another error than failed says, and
 // returns the state with that number, nil when it is not retained, the newest one and the error of
-// the last reading. Readings go on while it waits.
-func (f *follower) after(ctx context.Context, number int64, failed bool) (old, last *state, err error) {
+// the last reading. Readings go on while it waits. The error is errStopped when the follower or the
+// server stops.
+func (f *follower) after(
+	ctx context.Context, stopping <-chan struct{}, number int64, failed bool,
+) (old, last *state, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.waiting++
@@ -201,6 +204,9 @@ func (f *follower) after(ctx context.Context, number int64, failed bool) (old, l
 			f.mu.Lock()
 			return nil, nil, ctx.Err()
 		case <-f.stopped:
+			f.mu.Lock()
+			return nil, nil, errStopped
+		case <-stopping:
 			f.mu.Lock()
 			return nil, nil, errStopped
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"net/http"
 	"time"
 
 	"github.com/berthcloud/berth/config"
@@ -51,7 +52,7 @@ func StartPlacement(
 	if err := s.read(ctx, opts, metrics); err != nil {
 		return s, err
 	}
-	s.wire(metrics)
+	s.wire(metrics, s.withConsole(d))
 	return s, nil
 }
 
@@ -107,8 +108,8 @@ func causeOf(ctx context.Context) placement.Cause {
 	}
 }
 
-// wire assembles the handlers and opens the API.
-func (s *PlacementServer) wire(m *placementMetrics) {
+// wire assembles the handlers and opens the API, with the console in front.
+func (s *PlacementServer) wire(m *placementMetrics, front func(http.Handler) http.Handler) {
 	api := &placementapi.API{
 		Placement:  s.service,
 		Policy:     s.rules,
@@ -123,7 +124,7 @@ func (s *PlacementServer) wire(m *placementMetrics) {
 	m.watch(s.service, s.ready)
 	s.ends = append(s.ends, Background(api.Explainer.Run), Background(api.Prepare))
 	s.cloud = exporter.Direct(s.service.Snapshot)
-	s.open(httpapi.Config{
+	s.openWithFront(front, httpapi.Config{
 		Service:       "placement",
 		History:       microversion.Placement,
 		Routes:        api.Routes(),

@@ -78,6 +78,7 @@ type Dependencies struct {
 	Authenticate httpapi.Authenticator
 	Guard        *Guard
 	Access       map[string]client.Access // to peer services, by their type in the catalogue
+	Console      http.Handler             // at /console of the placement service
 	AgentID      func(kind, host string) network.ID
 	Empty        bool // it begins with an empty database
 	Alone        bool // its peer services end with it, and no other process has its database

@@ -14,7 +14,7 @@
 //	hosts.go, agents.go        hosts and their agents
 //	netns.go                   servers as network namespaces (--driver netns)
 //	guide.go, page.go          the guide: played, and printed
-//	images.go, log.go, operators.go
+//	images.go, log.go, operators.go, console.go
 //
 // Everything is kept in one directory: databases, passwords, logs, and the files that a user edits.
 package devcloud
@@ -105,6 +105,9 @@ type cloud struct {
 	network   *daemon.NetworkServer
 	compute   *daemon.ComputeServer
 	operators *daemon.Operators // nil without an address for them
+	console   lateHandler       // at /console of the placement service
+	// consoleKey is the query string that begins a session of the console, "" when it needs none.
+	consoleKey string
 	// computeURL is the address of the compute service, nil before it has one.
 	computeURL atomic.Value
 
@@ -228,6 +231,7 @@ func (c *cloud) start(ctx context.Context) (err error) {
 	c.listening(c.opts.Listen)(&places.Berth)
 	places.Database.Connection = c.database("placement.db")
 	placementLog := c.output.Logger(daemon.PlacementLog)
+	trust.Console = &c.console
 	if c.placement, err = daemon.StartPlacement(ctx, c.process, places, placementLog, trust); err != nil {
 		return atFlag(err, "placement", "listen")
 	}
@@ -385,7 +389,10 @@ func (c *cloud) load(ctx context.Context) error {
 		return err
 	}
 	c.keep(end)
-	return c.writeFiles() // last, since other processes wait for these files
+	if err := c.writeFiles(); err != nil { // last, since other processes wait for these files
+		return err
+	}
+	return c.startConsole(ctx)
 }
 
 // url is the address of a service on this machine.

@@ -16,7 +16,8 @@ const guideURL = "https://docs.openstack.org/neutron/latest/admin/config-qos-min
 func (c *cloud) page() string {
 	var text strings.Builder
 	err := upPage.Execute(&text, map[string]any{
-		"Services": c.services(), "Verbose": c.opts.Verbose, "Guide": guideURL, "Kbps": c.guaranteed(),
+		"Services": c.services(), "Console": c.consoleURL(),
+		"Verbose": c.opts.Verbose, "Guide": guideURL, "Kbps": c.guaranteed(),
 		"Compete":   c.compete(),
 		"Placement": c.offered(&c.placement.Server), "Dir": c.dir, "Log": filepath.Join(c.dir, LogFile),
 		"Clouds": shellWord(filepath.Join(c.dir, "clouds.yaml")),
@@ -33,6 +34,8 @@ var upPage = template.Must(template.New("page").Option("missingkey=error").Parse
 Berth is up:
 
 {{.Services}}
+Watch it in a browser: {{.Console}}
+
 {{if .Verbose}}Their log is shown here.{{else}}Requests are logged in {{.Log}};
 --verbose shows them here. Warnings and errors are shown here too.{{end}}
 

@@ -26,6 +26,7 @@ var printNothingForPrograms = map[string]string{
 	"berth records export":        "the file is JSON",
 	"berth man":                   "writes files",
 	"berth watch":                 "rows as they come (TestWatch)",
+	"berth console":               "a server",
 	"berth exporter":              "a server",
 	"berth help":                  "help is for people",
 	"berth completion bash":       "a script for a shell",

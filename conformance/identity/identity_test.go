@@ -20,6 +20,7 @@ func TestKeystone(t *testing.T) {
 	t.Run("WhoIsRefused", func(t *testing.T) { testRefusals(t, k, p) })
 	t.Run("Delayed", func(t *testing.T) { testDelayed(t, k) })
 	t.Run("CheckAuth", func(t *testing.T) { testCheckAuth(t, k) })
+	t.Run("Console", func(t *testing.T) { testConsole(t, k, p) })
 	t.Run("KeystoneStopsAndComesBack", func(t *testing.T) { testOutage(t, k, p) })
 }
 

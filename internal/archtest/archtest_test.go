@@ -153,22 +153,22 @@ var rules = []struct{ pkg, may string }{
 		"placement/service"},
 	{"internal/ovstest", "internal/process"},
 
-	{"daemon", "agent/ovsdb client client/glanceclient client/neutronclient client/novaclient client/placementclient " +
-		"compute compute/catalog compute/fleet compute/lifecycle compute/request compute/scheduler compute/selection " +
-		"compute/serverports compute/servers config fault guarantee httpapi httpapi/computeapi httpapi/networkapi " +
-		"httpapi/placementapi identity identity/authcheck identity/hostkey identity/keystone identity/policy " +
-		"internal/gcpolicy logging microversion network network/agents network/ovnagents network/routed network/service " +
-		"network/tracking " +
-		"ops/exporter placement placement/candidates placement/providertree placement/service placement/snapshot sqlstore " +
-		"sqlstore/rowtable systemd tracing watch"},
+	{"daemon", "agent/ovsdb client client/glanceclient client/neutronclient client/novaclient " +
+		"client/placementclient compute compute/catalog compute/fleet compute/lifecycle compute/request " +
+		"compute/scheduler compute/selection compute/serverports compute/servers config console fault " +
+		"guarantee httpapi httpapi/computeapi httpapi/networkapi httpapi/placementapi identity " +
+		"identity/authcheck identity/hostkey identity/keystone identity/policy internal/gcpolicy logging " +
+		"microversion network network/agents network/ovnagents network/routed network/service " +
+		"network/tracking ops/cloud ops/exporter placement placement/candidates placement/providertree " +
+		"placement/service placement/snapshot sqlstore sqlstore/rowtable systemd tracing watch"},
 	{"daemon/hostagent", "agent agent/driver agent/driver/netns agent/enforce agent/host agent/node agent/ovsdb " +
 		"agent/settings agent/tc client client/berthclient compute compute/inventory config daemon guarantee logging " +
 		"osloconfig"},
-	{"devcloud", "agent agent/driver agent/driver/netns agent/enforce agent/host agent/settings agent/tc client " +
-		"client/berthclient compute compute/catalog compute/inventory compute/numa config daemon daemon/hostagent " +
-		"fault guarantee httpapi httpapi/identityapi httpapi/imageapi identity " +
-		"identity/hostkey identity/local images internal/backoff " +
-		"internal/gcpolicy logging network osloconfig"},
+	{"devcloud", "agent agent/driver agent/driver/netns agent/enforce agent/host agent/settings agent/tc " +
+		"client client/berthclient compute compute/catalog compute/inventory compute/numa config console " +
+		"daemon daemon/hostagent fault guarantee httpapi httpapi/identityapi httpapi/imageapi identity " +
+		"identity/hostkey identity/local images internal/backoff internal/gcpolicy logging network " +
+		"ops/cloudapi osloconfig"},
 	{"ops/capacity", "fault ops/cloud ops/explain placement placement/candidates placement/snapshot"},
 	{"ops/cloud", "placement placement/snapshot"},
 	{"ops/novaquery", "compute/extraspecs compute/request guarantee ops/cloud ops/cloud/index placement"},
@@ -203,9 +203,9 @@ var rules = []struct{ pkg, may string }{
 		"ops/cloud/index ops/cloudapi ops/doctor ops/explain ops/exporter ops/heal ops/lookup ops/metrics " +
 		"ops/novaquery ops/records ops/reshape ops/restore ops/upgrade osloconfig placement " +
 		"placement/providertree placement/snapshot systemd"},
-	{"console", "compute/request fault httpapi/placementapi microversion ops/audit ops/capacity ops/cloud " +
-		"ops/cloud/index ops/cloudapi ops/explain ops/heal ops/lookup ops/novaquery ops/overview " +
-		"ops/records placement placement/snapshot"},
+	{"console", "compute/request fault httpapi httpapi/placementapi identity microversion ops/audit " +
+		"ops/capacity ops/cloud ops/cloud/index ops/cloudapi ops/explain ops/heal ops/lookup ops/novaquery " +
+		"ops/overview ops/records placement placement/snapshot"},
 	{"console/build", ""},
 	{"config/configtest", "config internal/upstreamtest osloconfig"},
 	{"internal/archtest", ""},

@@ -50,7 +50,7 @@ ssh -L 8790:127.0.0.1:8790 HOST, and open the same URL there.
 
 Exit codes:
   0  stopped by SIGTERM or SIGINT
-  1  the records could not be read, or logging in failed; standard error says why
+  1  the records could not be read, or the login failed; standard error says why
   2  wrong arguments or settings
   3  the database cannot be used
   5  the address cannot be used`,

@@ -1,0 +1,153 @@
+package daemon
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/berthcloud/berth/config"
+	"github.com/berthcloud/berth/console"
+	"github.com/berthcloud/berth/identity"
+	"github.com/berthcloud/berth/identity/keystone"
+	"github.com/berthcloud/berth/ops/cloud"
+	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/placement/snapshot"
+)
+
+// consoleInterval is how often the snapshot is compared with that which pages show, while one is
+// open.
+const consoleInterval = time.Second
+
+// withConsole returns what puts the console in front of the API: that of d, or the service's own,
+// unless it is off. Without Keystone nobody could log in, so that there is none.
+func (s *PlacementServer) withConsole(d Dependencies) func(http.Handler) http.Handler {
+	h := d.Console
+	switch {
+	case h != nil:
+	case !s.cfg.Berth.Console || d.Authenticate != nil:
+		return func(next http.Handler) http.Handler { return next }
+	case s.cfg.API.AuthStrategy != config.StrategyKeystone:
+		s.log.Info("the console is off: it needs the login of auth_strategy keystone")
+		return func(next http.Handler) http.Handler { return next }
+	default:
+		c := console.New(console.Options{Source: s.consoleSource(), Access: s.consoleAccess(), Log: s.log})
+		s.ends = append(s.ends, Background(c.Run))
+		h = c
+	}
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == console.Path || strings.HasPrefix(r.URL.Path, console.Path+"/") {
+				h.ServeHTTP(w, r)
+				return
+			}
+			next.ServeHTTP(w, r)
+		})
+	}
+}
+
+// consoleSource reads the snapshot in memory, and allocations when they are looked at.
+func (s *PlacementServer) consoleSource() console.Source {
+	var last *console.Reading
+	return console.Source{
+		Name:     "Berth's placement service",
+		Interval: consoleInterval,
+		Read: func(ctx context.Context) (*console.Reading, error) {
+			snap, err := s.service.Snapshot(ctx)
+			if err != nil {
+				return nil, err
+			}
+			if last == nil || last.Snapshot != snap {
+				last = &console.Reading{Snapshot: snap, Cloud: &cloud.Cloud{}, Time: time.Now().UTC()}
+			}
+			return last, nil
+		},
+		Consumers: s.consumersOn,
+		Consumer:  s.consumer,
+	}
+}
+
+// consumersOn returns the consumers that have something of a tree's providers, with all that they
+// have.
+func (s *PlacementServer) consumersOn(ctx context.Context, tree *snapshot.Tree) ([]cloud.Consumer, error) {
+	known := map[placement.UUID]bool{}
+	var list []cloud.Consumer
+	for _, p := range tree.Providers {
+		rows, _, err := s.service.AllocationsOn(ctx, p.UUID)
+		if err != nil {
+			return nil, err
+		}
+		for _, row := range rows {
+			if known[row.Consumer] {
+				continue
+			}
+			known[row.Consumer] = true
+			c, err := s.consumer(ctx, string(row.Consumer))
+			if err != nil {
+				return nil, err
+			}
+			if c != nil { // it may have released everything meanwhile
+				list = append(list, *c)
+			}
+		}
+	}
+	return list, nil
+}
+
+// consumer returns a consumer with what it has, nil when that is nothing.
+func (s *PlacementServer) consumer(ctx context.Context, id string) (*cloud.Consumer, error) {
+	all, err := s.service.AllocationsOf(ctx, placement.UUID(id))
+	if err != nil || len(all.Allocations) == 0 {
+		return nil, err
+	}
+	snap, err := s.service.Snapshot(ctx)
+	if err != nil {
+		return nil, err
+	}
+	row := all.Consumer
+	c := &cloud.Consumer{
+		UUID: string(row.UUID), Generation: int64(row.Generation), Project: row.Project, User: row.User, Type: row.Type,
+		Allocations: map[string]map[string]int64{},
+	}
+	for _, a := range all.Allocations {
+		amounts := c.Allocations[string(a.ProviderUUID)]
+		if amounts == nil {
+			amounts = map[string]int64{}
+			c.Allocations[string(a.ProviderUUID)] = amounts
+		}
+		amounts[snap.ClassName(a.Class)] += a.Used
+	}
+	return c, nil
+}
+
+// consoleAccess logs users in at the Keystone that checks the tokens of the API, and applies the
+// API's policy.
+func (s *PlacementServer) consoleAccess() console.Access {
+	k := &s.cfg.Keystone
+	return console.NewKeystone(console.KeystoneOptions{
+		Login: func(ctx context.Context, l console.Login) (console.User, error) {
+			opts := keystoneOptions(k)
+			opts.Log = s.log
+			opts.Credentials = keystone.Credentials{Type: keystone.Password, Auth: keystone.Auth{
+				AuthURL: k.Auth.AuthURL, Username: l.User, Password: keystone.Secret(l.Password), UserDomainName: l.Domain,
+				ProjectName: l.Project, ProjectDomainName: l.Domain,
+			}}
+			if l.CredentialID != "" {
+				opts.Credentials = keystone.Credentials{Type: keystone.ApplicationCredential, Auth: keystone.Auth{
+					AuthURL: k.Auth.AuthURL, ApplicationCredentialID: l.CredentialID,
+					ApplicationCredentialSecret: keystone.Secret(l.Secret),
+				}}
+			}
+			token, holder, err := keystone.Login(ctx, opts)
+			return console.User{
+				Token: token, Name: holder.UserName, Project: holder.ProjectName, Expires: holder.Expires,
+			}, err
+		},
+		Caller: func(r *http.Request, token string) (identity.Caller, error) {
+			r = r.Clone(r.Context())
+			r.Header = http.Header{"X-Auth-Token": {token}}
+			return s.authenticate(r)
+		},
+		Allow: func(c identity.Caller, rule string) error { return s.rules.Allow(c, rule, nil) },
+	})
+}
