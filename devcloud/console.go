@@ -33,7 +33,10 @@ func (c *cloud) startConsole(ctx context.Context) error {
 	client, err := cloudapi.Connect(ctx, cloudapi.Options{
 		Cloud: "berth-" + upAdmin, Environ: []string{"OS_CLIENT_CONFIG_FILE=" + filepath.Join(c.dir, "clouds.yaml")},
 	})
-	if err != nil {
+	switch {
+	case ctx.Err() != nil:
+		return nil // the cloud ends
+	case err != nil:
 		return err
 	}
 	var access console.Access = console.Open{}

@@ -53,8 +53,8 @@ func TestCompletion(t *testing.T) {
 		"heal ":       {nil, noFiles},
 		"capacity ":   {[]string{"drain", "headroom"}, noFiles},
 		"help ": {[]string{
-			"agent", "audit", "capacity", "completion", "compute", "db", "doctor", "explain", "exporter", "heal", "help",
-			"network", "placement", "records", "reshape", "up", "upgrade-check", "version", "watch",
+			"agent", "audit", "capacity", "completion", "compute", "console", "db", "doctor", "explain", "exporter", "heal",
+			"help", "network", "placement", "records", "reshape", "up", "upgrade-check", "version", "watch",
 		}, noFiles},
 		"completion ":                         {[]string{"bash", "fish", "powershell", "zsh"}, noFiles},
 		"man ":                                {nil, directories},
