@@ -83,7 +83,9 @@ func (c *Console) routes() {
 		"search":         {holderRules, c.search},
 		"explain":        {searchRules, c.explain},
 		"headroom":       {searchRules, c.headroom},
+		"slots":          {searchRules, c.slots},
 		"drain/{host}":   {holderRules, c.drain},
+		"servers":        {holderRules, c.servers},
 		"findings":       {holderRules, c.findings},
 	} {
 		c.mux.HandleFunc("GET "+api+path, func(w http.ResponseWriter, r *http.Request) {

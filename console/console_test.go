@@ -112,6 +112,9 @@ func (p *page) get(path string, into any) {
 	if err := d.Decode(into); err != nil {
 		p.t.Fatalf("GET %s: %v in %s", path, err, body)
 	}
+	if strings.Contains(body, ":null") || strings.Contains(body, "[null") {
+		p.t.Errorf("GET %s is answered with a null, which the types of the pages do not have: %s", path, body)
+	}
 }
 
 func (p *page) read(path string) (status int, body string) {
@@ -146,7 +149,7 @@ func TestNobodyLooksWithoutTheKey(t *testing.T) {
 		p.client = &http.Client{Jar: jar}
 		for _, path := range []string{
 			"hosts", "hosts/a", "consumers/x", "search?q=aa", "explain?query=resources=VCPU:1",
-			"headroom?query=resources=VCPU:1", "drain/a", "findings", "events?after=0",
+			"headroom?query=resources=VCPU:1", "drain/a", "findings", "slots", "servers", "events?after=0",
 		} {
 			status, body := p.read(path)
 			if status != http.StatusUnauthorized || strings.Contains(body, cloudtest.UUID("host a")) {
@@ -383,6 +386,55 @@ func TestDrain(t *testing.T) {
 	}
 }
 
+func TestServers(t *testing.T) {
+	b := records()
+	b.Network.Policies = []cloud.QoSPolicy{{
+		UUID: cloudtest.UUID("gold"), Name: "gold", Rules: []cloud.QoSRule{{Type: "minimum_bandwidth", MinKbps: 1000}},
+	}}
+	b.Network.Networks = []cloud.NetworkOf{{UUID: cloudtest.UUID("network net0"), Name: "net0", Policy: cloudtest.UUID("gold")}}
+	p := open(t, file(t, b))
+	for _, test := range []struct {
+		text, want string
+	}{{"", "db web"}, {"WEB", "web"}, {cloudtest.UUID("server db"), "db"}, {"nothing", ""}} {
+		var s console.Servers
+		p.get("servers?q="+test.text, &s)
+		var names []string
+		for _, server := range s.Servers {
+			names = append(names, server.Name)
+			if ports := len(server.Ports); ports != map[string]int{"web": 1}[server.Name] || !server.Allocated {
+				t.Errorf("the server is %+v", server)
+			}
+		}
+		slices.Sort(names)
+		if got := strings.Join(names, " "); got != test.want || s.Total != len(names) {
+			t.Errorf("%q has the servers %q of %d", test.text, got, s.Total)
+		}
+		if len(s.Networks) != 1 || s.Networks[0].Policy != "gold" || len(s.Policies) != 1 || len(s.Policies[0].Rules) != 1 {
+			t.Errorf("the networks are %+v, and the policies %+v", s.Networks, s.Policies)
+		}
+	}
+}
+
+func TestSlots(t *testing.T) {
+	b := records()
+	source := file(t, b)
+	source.Flavors = func(context.Context) ([]cloud.Flavor, error) {
+		return []cloud.Flavor{
+			{Name: "small", VCPUs: 2, RAM: 1024, Disk: 10}, {Name: "huge", VCPUs: 2, RAM: 1 << 20, Disk: 10}, {Name: "nothing"},
+		}, nil
+	}
+	var s console.FlavorSlots
+	open(t, source).get("slots", &s)
+	if len(s.Flavors) != 2 || s.Flavors[0].Name != "huge" || s.Flavors[0].Most != 0 || len(s.Flavors[0].Exhausted) == 0 ||
+		s.Flavors[1].Least != 3*127 { // each has 128 GiB, and one server
+		t.Errorf("the slots are %+v", s)
+	}
+	open(t, file(t, b)).get("slots", &s)
+	if len(s.Flavors) > 0 {
+		t.Errorf("without flavors the slots are %+v", s)
+	}
+}
+
 func TestFindings(t *testing.T) {
 	b := records()
 	b.Placement.Consumers = append(b.Placement.Consumers, cloud.Consumer{
@@ -478,6 +530,16 @@ func TestStream(t *testing.T) {
 	}
 	if len(change.Changed) != 1 || change.Changed[0].Name != "c" || change.Changed[0].Used["VCPU"] != 4 {
 		t.Errorf("the change is %+v", change)
+	}
+	var log []string
+	for _, l := range change.Log {
+		log = append(log, strings.Join([]string{l.Change.Change, l.What, l.Subject, l.Before, l.After, l.Name, l.Provider}, " "))
+	}
+	slices.Sort(log)
+	if want := []string{
+		"added allocation DISK_GB  10 more c", "added allocation MEMORY_MB  1024 more c", "added allocation VCPU  2 more c",
+	}; !slices.Equal(log, want) {
+		t.Errorf("the log is %q", log)
 	}
 	c.set(func() (*cloud.Cloud, error) { return nil, errors.New("a secret is away") })
 	if name, _, data = stream.next(); name != "outage" || !strings.Contains(data, "A secret is away") {

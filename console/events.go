@@ -19,6 +19,8 @@ type HostsChange struct {
 	Number int64     `json:"number"`
 	Time   time.Time `json:"time"`
 	overview.Changes
+	// Log are the single changes, in their order; of those that the page has missed long ago, none.
+	Log []Change `json:"log"`
 }
 
 // An Outage is an event of the stream: since when and why the cloud cannot be read. With an empty
@@ -67,12 +69,12 @@ func (c *Console) serveEvents(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		ctx, cancel := context.WithTimeout(r.Context(), keepAlive)
-		old, last, failure := c.follow.after(ctx, httpapi.Stopping(ctx), number, failed)
+		old, later, failure := c.follow.after(ctx, httpapi.Stopping(ctx), number, failed)
 		cancel()
 		switch {
-		case last == nil && errors.Is(failure, errStopped):
+		case errors.Is(failure, errStopped):
 			return
-		case last == nil && ctx.Err() != nil:
+		case errors.Is(failure, errUnchanged):
 			err = s.send(": alive\n\n")
 		case (failure != nil) != failed:
 			failed = failure != nil
@@ -85,9 +87,15 @@ func (c *Console) serveEvents(w http.ResponseWriter, r *http.Request) {
 			s.event("reset", "", struct{}{})
 			return
 		default:
+			last := later[len(later)-1]
 			number = last.number
-			err = s.event("hosts", strconv.FormatInt(number, 10),
-				HostsChange{Number: number, Time: last.reading.Time, Changes: last.table.Since(old.table)})
+			change := HostsChange{
+				Number: number, Time: last.reading.Time, Changes: last.table.Since(old.table), Log: []Change{},
+			}
+			for _, l := range later {
+				change.Log = append(change.Log, l.changes...)
+			}
+			err = s.event("hosts", strconv.FormatInt(number, 10), change)
 		}
 		if err != nil {
 			return

@@ -2,7 +2,9 @@ package console
 
 import (
 	"context"
+	"errors"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -15,8 +17,10 @@ import (
 type state struct {
 	reading *Reading
 	table   *overview.Table
-	// number grows with each table that is not as the one before.
-	number int64
+	// number grows with each table that is not as the one before, and changes are what is different
+	// from that.
+	number  int64
+	changes []Change
 	// index has the records of the reading, by what they are called, and findings what the audit finds
 	// in them. Both are computed when they are called for the first time.
 	index    func() *index.Index
@@ -32,6 +36,9 @@ func newState(r *Reading, t *overview.Table, number int64) *state {
 
 // errStopped is the error of a console that reads no more.
 var errStopped = fault.New(fault.Unavailable, "", "the console is stopping")
+
+// errUnchanged is the error of a wait that ends without a change.
+var errUnchanged = errors.New("nothing has changed")
 
 // retained is how many states a page may be behind and still get the rows that have changed only.
 const retained = 8
@@ -99,11 +106,11 @@ func (f *follower) refresh(ctx context.Context) {
 		case last.reading == reading:
 			next = last
 		default:
-			table, number := overview.New(reading.Snapshot, reading.Cloud.Compute, last.table), last.number
-			if !table.Since(last.table).Empty() {
-				number++
+			next = newState(reading, overview.New(reading.Snapshot, reading.Cloud.Compute, last.table), last.number)
+			if c := next.table.Since(last.table); !c.Empty() {
+				next.number++
+				next.changes = changesBetween(last, next, c)
 			}
-			next = newState(reading, table, number)
 		}
 	}
 	f.mu.Lock()
@@ -122,6 +129,7 @@ func (f *follower) refresh(ctx context.Context) {
 			f.states = append(f.states, next)
 			differs = true
 		default:
+			next.changes = f.states[n-1].changes
 			f.states[n-1] = next
 		}
 		if len(f.states) > retained {
@@ -174,27 +182,25 @@ func (f *follower) current(ctx context.Context) (*state, error) {
 }
 
 // after waits until there is another state than number, or another error than failed says, and
-// returns the state with that number, nil when it is not retained, the newest one and the error of
-// the last reading. Readings go on while it waits. The error is errStopped when the follower or the
-// server stops.
+// returns the state with that number, nil when it is not retained, the later ones in their order,
+// and the error of the last reading. Readings go on while it waits. The error is errStopped when the follower or the
+// server stops, and errUnchanged when ctx ends before.
 func (f *follower) after(
 	ctx context.Context, stopping <-chan struct{}, number int64, failed bool,
-) (old, last *state, err error) {
+) (old *state, later []*state, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.waiting++
 	defer func() { f.waiting-- }()
 	for {
-		if n := len(f.states); n > 0 {
-			last = f.states[n-1]
-		}
-		if last != nil && last.number != number || (f.err != nil) != failed {
-			for _, s := range f.states {
+		n := len(f.states)
+		if n > 0 && f.states[n-1].number != number || (f.err != nil) != failed {
+			for i, s := range f.states {
 				if s.number == number {
-					old = s
+					old, later = s, slices.Clone(f.states[i+1:])
 				}
 			}
-			return old, last, f.err
+			return old, later, f.err
 		}
 		changed := f.changed
 		f.mu.Unlock()
@@ -202,7 +208,7 @@ func (f *follower) after(
 		case <-changed:
 		case <-ctx.Done():
 			f.mu.Lock()
-			return nil, nil, ctx.Err()
+			return nil, nil, errUnchanged
 		case <-f.stopped:
 			f.mu.Lock()
 			return nil, nil, errStopped

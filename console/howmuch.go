@@ -1,13 +1,15 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"net/http"
+	"slices"
 
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/ops/capacity"
 	"github.com/berthcloud/berth/ops/cloud"
-	"github.com/berthcloud/berth/ops/lookup"
+	"github.com/berthcloud/berth/ops/metrics"
 	"github.com/berthcloud/berth/ops/novaquery"
 	"github.com/berthcloud/berth/placement"
 	"github.com/berthcloud/berth/placement/snapshot"
@@ -52,6 +54,36 @@ func (c *Console) headroom(r *http.Request, s *state) (any, error) {
 	return h, nil
 }
 
+// A FlavorSlots is how many more servers of each flavor fit.
+type FlavorSlots struct {
+	Flavors []metrics.Slots `json:"flavors"`
+}
+
+// slots answers how many more servers of each flavor fit, those of which least fit first.
+func (c *Console) slots(r *http.Request, s *state) (any, error) {
+	if c.source.Flavors == nil {
+		return FlavorSlots{Flavors: []metrics.Slots{}}, nil
+	}
+	flavors, err := c.source.Flavors(r.Context())
+	if err != nil {
+		return nil, fault.New(fault.Unavailable, "", "the flavors cannot be read: %v", err)
+	}
+	nova := c.source.Nova
+	queries := metrics.FlavorQueries(s.reading.Cloud, flavors, nova.Request, nova.ScheduleZone, nova.DefaultZone)
+	var list []metrics.Slots
+	err = c.compute(r.Context(), func(ctx context.Context) (err error) {
+		list, err = metrics.CountSlots(ctx, s.reading.Snapshot, s.reading.Cloud, queries)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(list, func(a, b metrics.Slots) int {
+		return cmp.Or(cmp.Compare(a.Least, b.Least), cmp.Compare(a.Name, b.Name))
+	})
+	return FlavorSlots{Flavors: list}, nil
+}
+
 // drain answers with a plan to empty a host.
 func (c *Console) drain(r *http.Request, s *state) (any, error) {
 	tree := treeNamed(s.reading.Snapshot, r.PathValue("host"))
@@ -70,11 +102,7 @@ func (c *Console) drain(r *http.Request, s *state) (any, error) {
 		}
 		records = &part
 	}
-	var settings lookup.Settings
-	if c.source.Finder != nil {
-		settings = c.source.Finder(lookup.Options{}, records).Settings
-	}
-	like := novaquery.Settings(records, settings.Request)
+	like := novaquery.Settings(records, c.source.Nova.Request)
 	holders, waiting, err := capacity.Consumers(records, s.reading.Snapshot, tree,
 		func(server *cloud.Server) (placement.Query, error) {
 			return novaquery.Like(records, like, server.UUID, true)

@@ -38,6 +38,10 @@ type Source struct {
 	// Finder returns what finds flavors, images and ports by their names, in a reading's records; nil
 	// where there are no such services.
 	Finder func(o lookup.Options, c *cloud.Cloud) *lookup.Finder
+	// Flavors lists the flavors, and Nova are the settings of nova.conf; nil where there is no compute
+	// service.
+	Flavors func(ctx context.Context) ([]cloud.Flavor, error)
+	Nova    lookup.Settings
 }
 
 // File returns the source of records that do not change.
@@ -96,6 +100,7 @@ func APIs(client *cloudapi.Client, o APIOptions) Source {
 		c.Unread = unread
 		return c, nil
 	})
+	s.Flavors, s.Nova = client.Flavors, o.Nova
 	s.Finder = func(options lookup.Options, c *cloud.Cloud) *lookup.Finder {
 		return &lookup.Finder{
 			Options: options, Cloud: c, Client: client, Settings: o.Nova, Progress: func(string, int, int) {},

@@ -30,6 +30,8 @@ var answers = []any{
 	console.Headroom{},
 	capacity.Plan{},
 	console.Findings{},
+	console.FlavorSlots{},
+	console.Servers{},
 }
 
 // TestTypes compares the types that the pages have of the API's answers with those that Go has.

@@ -49,6 +49,7 @@ export interface HostsChange {
   readonly time: string;
   readonly changed: readonly OverviewRow[];
   readonly removed: readonly string[];
+  readonly log: readonly Change[];
 }
 
 /** console.Outage */
@@ -133,6 +134,20 @@ export interface Findings {
   readonly unchecked: readonly AuditUnchecked[];
 }
 
+/** console.FlavorSlots */
+export interface FlavorSlots {
+  readonly flavors: readonly MetricsSlots[];
+}
+
+/** console.Servers */
+export interface Servers {
+  readonly time: string;
+  readonly servers: readonly Server[];
+  readonly total: number;
+  readonly networks: readonly Network[];
+  readonly policies: readonly Policy[];
+}
+
 /** console.ProblemDetail */
 export interface ProblemDetail {
   readonly status: number;
@@ -149,6 +164,20 @@ export interface OverviewRow {
   readonly aggregates?: readonly string[];
   readonly capacity: Readonly<Record<string, number>>;
   readonly used: Readonly<Record<string, number>>;
+}
+
+/** console.Change */
+export interface Change {
+  readonly time: string;
+  readonly change: string;
+  readonly what: string;
+  readonly provider?: string;
+  readonly provider_uuid?: string;
+  readonly consumer_uuid?: string;
+  readonly subject?: string;
+  readonly before?: string;
+  readonly after?: string;
+  readonly consumer_name?: string;
 }
 
 /** records.Provider */
@@ -292,6 +321,46 @@ export interface AuditUnchecked {
   readonly reason: string;
 }
 
+/** metrics.Slots */
+export interface MetricsSlots {
+  readonly name: string;
+  readonly least: number;
+  readonly most: number;
+  readonly unfragmented: number;
+  readonly runs_out: readonly CapacityExhausted[];
+  readonly refused?: string;
+}
+
+/** console.Server */
+export interface Server {
+  readonly id: string;
+  readonly name: string;
+  readonly status: string;
+  readonly task?: string;
+  readonly fault?: string;
+  readonly host?: string;
+  readonly flavor: string;
+  readonly project_id: string;
+  readonly allocated: boolean;
+  readonly ports: readonly Port[];
+}
+
+/** console.Network */
+export interface Network {
+  readonly id: string;
+  readonly name: string;
+  readonly type?: string;
+  readonly physical?: string;
+  readonly policy?: string;
+}
+
+/** console.Policy */
+export interface Policy {
+  readonly id: string;
+  readonly name: string;
+  readonly rules: readonly CloudQoSRule[];
+}
+
 /** records.Inventory */
 export interface RecordsInventory {
   readonly resource_class: string;
@@ -352,6 +421,15 @@ export interface AuditSubject {
   readonly kind: string;
   readonly id: string;
   readonly name?: string;
+}
+
+/** cloud.QoSRule */
+export interface CloudQoSRule {
+  readonly id: string;
+  readonly type: string;
+  readonly direction?: string;
+  readonly min_kbps?: number;
+  readonly min_kpps?: number;
 }
 
 /** console.PortGroup */

@@ -1,6 +1,6 @@
 // The table of hosts, which is read once and then changed by the stream of events.
 import { computed, signal } from "@preact/signals";
-import type { Hosts, HostsChange, Outage } from "./api.gen.ts";
+import type { Change, Hosts, HostsChange, Outage } from "./api.gen.ts";
 import { type Failure, follow, get, type Stream } from "./api.ts";
 
 /** A host: a tree of providers. Amounts are sums over the tree, in the order of Table.classes. */
@@ -37,20 +37,8 @@ export const outage = signal("");
 /** The ids of the hosts that the last event has changed. Pages about one of them read it again. */
 export const changed = signal<ReadonlySet<string>>(new Set());
 
-/** A change of a host that the stream has reported: of what is used of a class, or what the text says. */
-export interface Entry {
-  readonly key: number;
-  readonly time: string;
-  readonly id: string;
-  readonly name: string;
-  readonly class?: string;
-  readonly before?: number;
-  readonly after?: number;
-  readonly text?: string;
-}
-
-/** The last changes, the newest first. */
-export const history = signal<readonly Entry[]>([]);
+/** The last changes that the stream has reported, the newest first. */
+export const history = signal<readonly Change[]>([]);
 
 const longestHistory = 200;
 
@@ -71,6 +59,7 @@ export async function loadTable(): Promise<void> {
   failure.value = undefined;
   outage.value = "";
   table.value = fromColumns(answer.value);
+  requestAnimationFrame(() => performance.mark("hosts shown"));
   stream.value = follow(`events?after=${answer.value.number}`, (event) => {
     switch (event.name) {
       case "hosts":
@@ -110,7 +99,7 @@ function apply(change: HostsChange): void {
     for (const name of Object.keys(row.capacity)) if (!classes.includes(name)) classes.push(name);
   }
   const hosts = new Map(before.hosts.map((host) => [host.id, host]));
-  record(change, before, hosts);
+  history.value = [...change.log.toReversed(), ...history.peek()].slice(0, longestHistory);
   for (const id of change.removed) hosts.delete(id);
   for (const row of change.changed) {
     hosts.set(row.id, {
@@ -127,27 +116,6 @@ function apply(change: HostsChange): void {
   const sorted = [...hosts.values()].sort(byName);
   table.value = { ...before, time: change.time, classes, hosts: sorted };
   changed.value = new Set([...change.changed.map((row) => row.id), ...change.removed]);
-}
-
-// Notes what a change changes of the hosts as they are known.
-function record(change: HostsChange, before: Table, hosts: ReadonlyMap<string, Host>): void {
-  const entries: Entry[] = [];
-  let key = (history.peek()[0]?.key ?? 0) + 1;
-  const add = (id: string, name: string, rest: Partial<Entry>) => entries.push({ key: key++, time: change.time, id, name, ...rest });
-  for (const id of change.removed) add(id, hosts.get(id)?.name ?? id, { text: "was removed" });
-  for (const row of change.changed) {
-    const host = hosts.get(row.id);
-    if (!host) {
-      add(row.id, row.name, { text: "is new" });
-      continue;
-    }
-    if (host.state !== (row.state ?? "")) add(row.id, row.name, { text: `is ${row.state ?? "not known to compute"}, was ${host.state}` });
-    for (const name of new Set([...before.classes, ...Object.keys(row.used)])) {
-      const [was, is] = [host.used[before.classes.indexOf(name)] ?? 0, row.used[name] ?? 0];
-      if (was !== is) add(row.id, row.name, { class: name, before: was, after: is });
-    }
-  }
-  history.value = [...entries.reverse(), ...history.peek()].slice(0, longestHistory);
 }
 
 const collator = new Intl.Collator("en", { numeric: true });

@@ -16,6 +16,7 @@ type Page = ComponentType<PageProps>;
 
 const pages: Record<string, { title: string; menu: boolean; load: () => Promise<{ default: Page }> }> = {
   hosts: { title: "Hosts", menu: true, load: () => import("./hosts/hosts.tsx") },
+  servers: { title: "Servers", menu: true, load: () => import("./servers/servers.tsx") },
   consumers: { title: "Consumers", menu: false, load: () => import("./consumers/consumers.tsx") },
   why: { title: "Why not?", menu: true, load: () => import("./why/why.tsx") },
   howmuch: { title: "How much?", menu: true, load: () => import("./howmuch/howmuch.tsx") },

@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"math"
@@ -91,9 +92,57 @@ func (x *computation) addSlots(name string, n *slotCount) {
 	}
 }
 
+// Slots are how many more of a query fit, of a flavor or of a query that an operator has named.
+type Slots struct {
+	Name string `json:"name"`
+	capacity.Range
+	// Unfragmented is how many would fit if what is free of each class were of one provider; -1 for
+	// any number.
+	Unfragmented int64 `json:"unfragmented"`
+	// Exhausted is what hosts lack for one more, as [capacity.Count] has it.
+	Exhausted []capacity.Exhausted `json:"runs_out"`
+	// Refused is why Nova sends placement no query, "" when it sends one.
+	Refused string `json:"refused,omitempty"`
+}
+
+// CountSlots returns how many more of each query fit, in the order of the queries, without those
+// that request no resources. The error is that of ctx.
+func CountSlots(ctx context.Context, s *snapshot.Snapshot, c *cloud.Cloud, queries []Query) ([]Slots, error) {
+	x := &computation{ctx: ctx, snapshot: s, cloud: c, places: placesOf(s, c)}
+	counters := map[bool]*counter{}
+	list := []Slots{}
+	for _, q := range queries {
+		if !requests(q.Query) && q.Refused == nil {
+			continue
+		}
+		k := counters[q.Flavor]
+		if k == nil {
+			k = x.counter(q.Flavor)
+			k.zones, k.aggregates = nil, nil
+			counters[q.Flavor] = k
+		}
+		n, err := k.count(x, q)
+		if err != nil {
+			return nil, err
+		}
+		slots := Slots{
+			Name: q.Name, Range: n.whole, Unfragmented: -1, Exhausted: append([]capacity.Exhausted{}, n.exhausted...),
+		}
+		if !math.IsInf(n.unfragmented, 1) {
+			slots.Unfragmented = int64(n.unfragmented)
+		}
+		if q.Refused != nil {
+			slots.Refused = q.Refused.Error()
+		}
+		list = append(list, slots)
+	}
+	return list, nil
+}
+
 // A slotCount is how many more of a query fit.
 type slotCount struct {
 	whole             capacity.Range
+	exhausted         []capacity.Exhausted
 	unfragmented      float64
 	zones, aggregates map[string]int64
 	hosts             []capacity.Host // Most of each is what fits there, if there are none elsewhere
@@ -197,7 +246,7 @@ func (k *counter) count(x *computation, q Query) (*slotCount, error) {
 			n.unfragmented = k.unfragmented(q.Query)
 		}
 	}
-	n.whole, n.hosts = whole.Range, whole.Hosts
+	n.whole, n.hosts, n.exhausted = whole.Range, whole.Hosts, whole.Exhausted
 	for _, m := range []struct {
 		parts map[string]*part
 		into  map[string]int64

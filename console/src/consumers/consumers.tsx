@@ -47,7 +47,7 @@ export default function Consumers({ route }: PageProps) {
   ];
   return (
     <>
-      <p class="path"><a href={href("hosts")}>Hosts</a> / {c.host && <a href={href("hosts", trees[0]?.[0]?.uuid ?? c.host)}>{c.host}</a>}</p>
+      <p class="path"><a href={href("hosts")}>All hosts</a>{c.host && " / "}{c.host && <a href={href("hosts", trees[0]?.[0]?.uuid ?? c.host)}>{c.host}</a>}</p>
       <h1>{label(c, c.id)}</h1>
       <State />
       <dl class="facts">
@@ -56,7 +56,12 @@ export default function Consumers({ route }: PageProps) {
         ))}
         {c.server && <div><dt>Server</dt><dd><a href={href("consumers", c.server)}>{c.name || c.server}</a></dd></div>}
       </dl>
-      {c.kind === "server" && <p><a href={href("why", undefined, { server: c.id })}>Which other hosts could it be on, and why not the rest?</a></p>}
+      {c.kind === "server" && (
+        <p class="choices">
+          <a href={href("why", undefined, { server: c.id })}>Which other hosts could it be on, and why not the rest?</a>
+          <a href={href("howmuch", undefined, { server: c.id })}>How many more like it fit?</a>
+        </p>
+      )}
       {trees.length === 0 && <p class="notice">It has no allocations.</p>}
       {Object.entries(absent).map(([id, amounts]) => (
         <p class="notice" key={id}>It has {text(amounts)} of the provider <code>{id}</code>, which is not there.</p>

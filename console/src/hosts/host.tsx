@@ -45,7 +45,7 @@ export function HostPage({ id }: { id: string }) {
   };
   return (
     <>
-      <p class="path"><a href={href("hosts")}>Hosts</a> /</p>
+      <p class="path"><a href={href("hosts")}>All hosts</a></p>
       <h1>{row.name} <span class={row.state === "up" ? "quiet" : "warn"}>{row.state}</span></h1>
       <p class="quiet">
         {row.zone && `Zone ${row.zone}. `}<code>{row.id}</code>{" "}

@@ -1,10 +1,11 @@
 // How many more servers fit, and what runs out first; and can a host be emptied, with the moves in order.
-import type { CapacityExhausted, CapacityPlan as Plan, ExplainMiss, Headroom } from "../api.gen.ts";
+import type { CapacityExhausted, CapacityPlan as Plan, ExplainMiss, FlavorSlots, Headroom } from "../api.gen.ts";
 import { answers, useAnswer } from "../answer.ts";
 import { count, title } from "../amounts.ts";
 import { owner, RequestForm, requested } from "../request.tsx";
 import { href, route } from "../router.ts";
 
+const slots = answers<FlavorSlots>();
 const headroom = answers<Headroom>();
 const plan = answers<Plan>();
 
@@ -20,10 +21,52 @@ function Count() {
     <>
       <h1>How much?</h1>
       <RequestForm page="howmuch" verb="Count" />
+      {!answer && <Flavors />}
       {answer && !answer.value && !answer.failure && <p class="quiet" role="status">Counting …</p>}
       {answer?.failure && <p class="notice" role="alert">{answer.failure.message}</p>}
       {answer?.value && <Slots h={answer.value} />}
     </>
+  );
+}
+
+// How many more servers of each flavor fit.
+function Flavors() {
+  const answer = useAnswer(slots, "slots");
+  if (answer?.failure) return <p class="notice" role="alert">{answer.failure.message}</p>;
+  const flavors = answer?.value?.flavors;
+  if (!flavors) return <p class="quiet" role="status">Counting …</p>;
+  if (flavors.length === 0) return null;
+  return (
+    <section aria-labelledby="flavors">
+      <h2 id="flavors">Free slots of each flavor, the fewest first</h2>
+      <div class="wide" tabIndex={0} role="region" aria-labelledby="flavors">
+        <table>
+          <thead>
+            <tr>
+              <th scope="col">Flavor</th>
+              <th scope="col" class="number">More fit</th>
+              <th scope="col" class="number" title="if what is free were in one piece">Unfragmented</th>
+              <th scope="col">What runs out first</th>
+            </tr>
+          </thead>
+          <tbody>
+            {flavors.map((flavor) => {
+              const first = flavor.runs_out.find((miss) => miss.kind !== "forbidden") ?? flavor.runs_out[0];
+              return (
+                <tr key={flavor.name}>
+                  <th scope="row"><a href={href("howmuch", undefined, { flavor: flavor.name })}>{flavor.name}</a></th>
+                  <td class={flavor.least === 0 ? "number bad" : "number"}>
+                    {flavor.least === flavor.most ? flavor.least : `${flavor.least} to ${flavor.most}`}
+                  </td>
+                  <td class="number">{flavor.unfragmented < 0 ? "–" : flavor.unfragmented}</td>
+                  <td>{flavor.refused ?? (first ? `${missing(first, {})} on ${count(first.hosts, "host")}` : "")}</td>
+                </tr>
+              );
+            })}
+          </tbody>
+        </table>
+      </div>
+    </section>
   );
 }
 

@@ -1,7 +1,6 @@
 // What happens now: changes as they come, services and agents that are late, what the audit finds.
 import { useEffect } from "preact/hooks";
-import { amount, title } from "../amounts.ts";
-import type { Findings } from "../api.gen.ts";
+import type { Change, Findings } from "../api.gen.ts";
 import { answers, useAnswer } from "../answer.ts";
 import { history, loadTable, table } from "../cloud.ts";
 import { State } from "../hosts/hosts.tsx";
@@ -24,19 +23,27 @@ export default function Now() {
           ? <p class="quiet">Nothing has changed.</p>
           : (
             <ol class="list" aria-live="polite">
-              {history.value.map((entry) => (
-                <li key={entry.key}>
-                  <span class="quiet">{new Date(entry.time).toLocaleTimeString()}</span>{" "}
-                  <a href={href("hosts", entry.id)}>{entry.name}</a>{" "}
-                  {entry.text ?? `${title(entry.class ?? "")} ${amount(entry.before ?? 0, entry.class ?? "")} → ${amount(entry.after ?? 0, entry.class ?? "")}`}
-                </li>
-              ))}
+              {history.value.map((change, i) => <Line key={history.value.length - i} change={change} />)}
             </ol>
           )}
       </section>
       {answer?.failure && <p class="notice">{answer.failure.message}</p>}
       {answer?.value && <Problems f={answer.value} />}
     </>
+  );
+}
+
+// A change, for people: who gets or gives back what, and what else is different.
+function Line({ change: c }: { change: Change }) {
+  const subject = c.subject ? `${c.what} ${c.subject}` : c.what;
+  const values = c.before && c.after ? `: ${c.before} → ${c.after}` : c.before || c.after ? `: ${c.after || c.before}` : "";
+  return (
+    <li>
+      <span class="quiet">{new Date(c.time).toLocaleTimeString()}</span>{" "}
+      <span class={c.change === "removed" ? "quiet" : undefined}>{c.change} {subject}{values}</span>
+      {c.consumer_uuid && <> of <a href={href("consumers", c.consumer_uuid)}>{c.consumer_name || c.consumer_uuid}</a></>}
+      {c.provider_uuid && <> on <a href={href("hosts", c.provider_uuid)}>{c.provider || c.provider_uuid}</a></>}
+    </li>
   );
 }
 
