@@ -1,14 +1,11 @@
 package console
 
 import (
-	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/berthcloud/berth/conformance/browser"
 	"github.com/berthcloud/berth/conformance/server"
-	"github.com/berthcloud/berth/internal/servertest"
 )
 
 func TestMain(m *testing.M) { server.Main(m) }
@@ -18,17 +15,8 @@ func TestPages(t *testing.T) {
 	_, dir := server.StartBerthUp(t, "--hosts", "3")
 	t.Setenv("OS_CLIENT_CONFIG_FILE", dir+"/clouds.yaml")
 	t.Setenv("OS_CLOUD", "berth-admin")
-	deadline := time.Now().Add(time.Minute)
-	for tick := range time.Tick(50 * time.Millisecond) {
-		if _, err := os.Stat(dir + "/clouds.yaml"); err == nil || tick.After(deadline) {
-			break // without it berth console says what is wrong
-		}
-	}
-	console := server.StartPage(t, time.Minute, "console", "--interval", "1s", "--listen", servertest.FreeAddress(t))
-	if !console.Lines.Scan() {
-		t.Fatalf("berth console prints no address: %s", console.Log.Tail())
-	}
-	url := console.Lines.Text()
+	awaitFile(t, dir+"/clouds.yaml")
+	url := startConsole(t, "--interval", "1s")
 	root, _, _ := strings.Cut(url, "?")
 	b := browser.Start(t)
 	for _, name := range []string{"telephone", "laptop dark", "wall"} {
