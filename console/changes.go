@@ -23,7 +23,7 @@ type Change struct {
 	Name string `json:"consumer_name,omitempty"`
 }
 
-// maxChanges is how many changes between two readings are told apart.
+// maxChanges is how many changes between two readings are listed.
 const maxChanges = 100
 
 // changesBetween returns the differences of the hosts that a table says are not as before. Where

@@ -391,7 +391,9 @@ func TestServers(t *testing.T) {
 	b.Network.Policies = []cloud.QoSPolicy{{
 		UUID: cloudtest.UUID("gold"), Name: "gold", Rules: []cloud.QoSRule{{Type: "minimum_bandwidth", MinKbps: 1000}},
 	}}
-	b.Network.Networks = []cloud.NetworkOf{{UUID: cloudtest.UUID("network net0"), Name: "net0", Policy: cloudtest.UUID("gold")}}
+	b.Network.Networks = []cloud.NetworkOf{{
+		UUID: cloudtest.UUID("network net0"), Name: "net0", Policy: cloudtest.UUID("gold"),
+	}}
 	p := open(t, file(t, b))
 	for _, test := range []struct {
 		text, want string
@@ -533,7 +535,8 @@ func TestStream(t *testing.T) {
 	}
 	var log []string
 	for _, l := range change.Log {
-		log = append(log, strings.Join([]string{l.Change.Change, l.What, l.Subject, l.Before, l.After, l.Name, l.Provider}, " "))
+		log = append(log,
+			strings.Join([]string{l.Change.Change, l.What, l.Subject, l.Before, l.After, l.Name, l.Provider}, " "))
 	}
 	slices.Sort(log)
 	if want := []string{

@@ -183,8 +183,8 @@ func (f *follower) current(ctx context.Context) (*state, error) {
 
 // after waits until there is another state than number, or another error than failed says, and
 // returns the state with that number, nil when it is not retained, the later ones in their order,
-// and the error of the last reading. Readings go on while it waits. The error is errStopped when the follower or the
-// server stops, and errUnchanged when ctx ends before.
+// and the error of the last reading. Readings go on while it waits. The error is errStopped when
+// the follower or the server stops, and errUnchanged when ctx ends before.
 func (f *follower) after(
 	ctx context.Context, stopping <-chan struct{}, number int64, failed bool,
 ) (old *state, later []*state, err error) {

@@ -154,11 +154,13 @@ func (p *Page) Path() (path string) {
 }
 
 // Click clicks into the middle of the first link, button, field or label that has a name: its label
-// for screen readers, or its text. It waits until there is one.
+// for screen readers, or its text. Of a group with nothing but one of these it clicks that. It
+// waits until there is one.
 func (p *Page) Click(name string) {
 	p.t.Helper()
-	find := `[...document.querySelectorAll('a, button, input, select, summary, label, [role], [tabindex]')].find((e) =>
-		e.checkVisibility() && [e.ariaLabel, e.textContent].some((text) => text?.trim() === ` + quote(name) + `))`
+	find := `[...document.querySelectorAll('a, button, input, select, summary, label, [role], [tabindex]')].filter((e) =>
+		e.checkVisibility() && [e.ariaLabel, e.textContent].some((text) => text?.trim() === ` + quote(name) + `)).
+		find((e, i, all) => !all.some((other) => other !== e && e.contains(other)))`
 	p.Until(find)
 	var point struct{ X, Y float64 }
 	p.Eval(`(() => {
@@ -194,11 +196,18 @@ func (p *Page) Overflow() (pixels int) {
 	return pixels
 }
 
-// Picture writes a picture of the whole page, NAME.png, among the artifacts of the test: go test
-// -artifacts keeps them.
+// Picture writes a picture of the page, NAME.png, among the artifacts of the test: go test
+// -artifacts keeps them. It has the whole page, and of one that is longer than some windows what is
+// seen of it.
 func (p *Page) Picture(name string) {
 	p.t.Helper()
-	picture := run(p, "taking a picture", chromedp.FullScreenshot(100))
+	var height int
+	p.Eval("document.documentElement.scrollHeight", &height)
+	take := chromedp.FullScreenshot(100)
+	if height > 8000 {
+		take = chromedp.CaptureScreenshot()
+	}
+	picture := run(p, "taking a picture", take)
 	file := filepath.Join(p.t.ArtifactDir(), strings.ReplaceAll(name, " ", "-")+".png")
 	if err := os.WriteFile(file, picture, 0o644); err != nil {
 		p.t.Fatal(err)

@@ -52,10 +52,10 @@ func writeRecords(t testing.TB, hosts int) (file string) {
 		if n%3 == 0 {
 			traits = append(traits, "HW_GPU_API_VULKAN")
 		}
-		provider := func(k int, name, parent string, inventories, used record) record {
+		provider := func(k int, name, parent string, inventories, used record, traits ...string) record {
 			p := record{
 				"uuid": id(10+k, n), "name": name, "generation": 1, "root_provider_uuid": root, "inventories": inventories,
-				"usages": used, "traits": []string{}, "aggregates": []string{},
+				"usages": used, "traits": append([]string{}, traits...), "aggregates": []string{},
 			}
 			if parent != "" {
 				p["parent_provider_uuid"] = parent
@@ -64,15 +64,15 @@ func writeRecords(t testing.TB, hosts int) (file string) {
 		}
 		top := provider(0, name, "", record{
 			"VCPU": inventory(64, 4), "MEMORY_MB": inventory(131072, 1), "DISK_GB": inventory(4000, 1),
-		}, used)
-		top["uuid"], top["traits"] = root, traits
+		}, used, traits...)
+		top["uuid"] = root
 		agent := provider(1, name+":Open vSwitch agent", root, record{}, record{})
 		providers = append(providers, top, agent)
 		for k := range 7 {
 			bridge := fmt.Sprintf("%s:Open vSwitch agent:br-physnet%d", name, k)
 			providers = append(providers, provider(2+k, bridge, id(11, n), record{
 				"NET_BW_EGR_KILOBIT_PER_SEC": inventory(10000000, 1), "NET_BW_IGR_KILOBIT_PER_SEC": inventory(10000000, 1),
-			}, record{}))
+			}, record{}, fmt.Sprint("CUSTOM_PHYSNET_PHYSNET", k)))
 		}
 		services = append(services, record{
 			"id": id(5, n), "binary": "nova-compute", "host": name, "zone": fmt.Sprint("az", n%3), "status": "enabled",
@@ -93,8 +93,9 @@ func writeRecords(t testing.TB, hosts int) (file string) {
 			"resource_classes": []string{
 				"VCPU", "MEMORY_MB", "DISK_GB", "NET_BW_EGR_KILOBIT_PER_SEC", "NET_BW_IGR_KILOBIT_PER_SEC",
 			},
-			"traits": []string{"COMPUTE_STATUS_DISABLED", "HW_CPU_X86_AVX2", "HW_GPU_API_VULKAN"}, "resource_providers": providers,
-			"consumers": consumers,
+			"traits":             []string{"COMPUTE_STATUS_DISABLED", "HW_CPU_X86_AVX2", "HW_GPU_API_VULKAN"},
+			"resource_providers": providers,
+			"consumers":          consumers,
 		},
 		"compute": record{
 			"services": services, "hypervisors": hypervisors, "aggregates": []any{}, "servers": servers, "migrations": []any{},
@@ -145,7 +146,7 @@ func TestTenThousandHosts(t *testing.T) {
 	check(t, p, "end of the table")
 	p.Type("Name", "cn777")
 	p.Wait("11 of 10,000 hosts")
-	first("filtered", "cn777")
+	first("filtered", "cn7779")
 
 	root, _, _ := strings.Cut(url, "?")
 	p.Go(root + "?view=map&second=MEMORY_MB")
@@ -158,10 +159,10 @@ func TestTenThousandHosts(t *testing.T) {
 
 	p.Type(searchLabel, "vulkan")
 	p.Wait("3,334 hosts")
-	p.Click("HW_GPU_API_VULKAN")
+	p.Click("trait HW_GPU_API_VULKAN 3,334 hosts")
 	p.Wait("3334 of 10,000 hosts")
 	p.Type(searchLabel, "vm120")
-	p.Click("vm120")
+	p.Click("server vm120")
 	p.Wait("cn120")
 	check(t, p, "server")
 }
@@ -200,7 +201,10 @@ func TestEmptyCloud(t *testing.T) {
 	p.Wait("Placement has no resource providers.")
 	check(t, p, "hosts")
 	for _, page := range []struct{ name, text string }{
-		{"Servers", "There are no servers."}, {"How much?", "Count"}, {"Why not?", "Explain"}, {"Now", "Nothing has changed."},
+		{"Servers", "There are no servers."},
+		{"How much?", "Count"},
+		{"Why not?", "Explain"},
+		{"Now", "Nothing has changed."},
 	} {
 		p.Click(page.name)
 		p.Wait(page.text)

@@ -4,7 +4,7 @@ import { signal } from "@preact/signals";
 import { amount, count, fraction, percent, title, usage } from "./amounts.ts";
 import type { RecordsInventory as Inventory, RecordsProvider as Provider } from "./api.gen.ts";
 import { level } from "./bar.tsx";
-import { href } from "./router.ts";
+import { href, navigate } from "./router.ts";
 
 /** The consumer that is marked in all boxes, "" for none. */
 export const marked = signal("");
@@ -124,17 +124,17 @@ function Segments({ inventory: i, provider: p, names }: { inventory: Inventory; 
         <span title={name}>{title(name)}</span> {usage(i.used, i.capacity, name)}{" "}
         <span class={i.free < 0 ? "bad" : "quiet"}>{percent(fraction(i.used, i.capacity))}, {facts.join(", ")}</span>
       </span>
-      <span class={`segments ${level(fraction(i.used, i.capacity))}`}>
+      <span class={`segments ${level(fraction(i.used, i.capacity))}`} aria-hidden="true">
         {held.map((a) => (
-          <a
+          // Too narrow for a finger: who has what is a list of links beside the tree. This is for the pointer.
+          <i
             key={a.consumer_uuid}
-            href={href("consumers", a.consumer_uuid)}
             class={marked.value === a.consumer_uuid ? "marked" : undefined}
             style={share(a.resources[name] ?? 0)}
             title={`${names.consumer(a.consumer_uuid)}: ${amount(a.resources[name] ?? 0, name)}`}
-            aria-label={`${names.consumer(a.consumer_uuid)} has ${amount(a.resources[name] ?? 0, name)}`}
             onPointerEnter={() => (marked.value = a.consumer_uuid)}
             onPointerLeave={() => (marked.value = "")}
+            onClick={() => navigate(href("consumers", a.consumer_uuid))}
           />
         ))}
         {i.used > known && <span style={share(i.used - known)} title={`others: ${amount(i.used - known, name)}`} />}

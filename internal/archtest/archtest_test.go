@@ -204,8 +204,8 @@ var rules = []struct{ pkg, may string }{
 		"ops/novaquery ops/records ops/reshape ops/restore ops/upgrade osloconfig placement " +
 		"placement/providertree placement/snapshot systemd"},
 	{"console", "compute/request fault httpapi httpapi/placementapi identity microversion ops/audit " +
-		"ops/capacity ops/cloud ops/cloud/index ops/cloudapi ops/explain ops/heal ops/lookup ops/novaquery " +
-		"ops/overview ops/records placement placement/snapshot"},
+		"ops/capacity ops/cloud ops/cloud/index ops/cloudapi ops/explain ops/heal ops/lookup ops/metrics " +
+		"ops/novaquery ops/overview ops/records placement placement/snapshot"},
 	{"console/build", ""},
 	{"config/configtest", "config internal/upstreamtest osloconfig"},
 	{"internal/archtest", ""},

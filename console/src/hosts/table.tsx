@@ -7,9 +7,11 @@ import type { Host, Table } from "../cloud.ts";
 import { href } from "../router.ts";
 import { classesOf, type View } from "./view.ts";
 
-// The height of a row in pixels, as in hosts.css, and how many rows are drawn beyond the edges of the window.
+// The height of a row in pixels, as in hosts.css; how many rows are drawn beyond the edges of the window; and by how
+// many rows what is drawn moves at once, so that most frames of a scroll draw nothing anew.
 const rowHeight = 28;
 const margin = 12;
+const step = 8;
 
 export function HostTable({ table, hosts, view, sort }: {
   table: Table;
@@ -22,8 +24,8 @@ export function HostTable({ table, hosts, view, sort }: {
   useEffect(() => {
     const measure = () => {
       const top = body.current?.getBoundingClientRect().top ?? 0;
-      const first = Math.max(0, Math.floor(-top / rowHeight) - margin);
-      const count = Math.ceil(innerHeight / rowHeight) + 2 * margin;
+      const first = Math.max(0, Math.floor((-top / rowHeight - margin) / step) * step);
+      const count = Math.ceil(innerHeight / rowHeight) + 2 * margin + step;
       const last = window_.peek();
       if (first !== last.first || count !== last.count) window_.value = { first, count };
     };

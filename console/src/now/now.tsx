@@ -1,6 +1,7 @@
 // What happens now: changes as they come, services and agents that are late, what the audit finds.
 import { useEffect } from "preact/hooks";
-import type { Change, Findings } from "../api.gen.ts";
+import type { AuditFinding, Change, Findings } from "../api.gen.ts";
+import { count } from "../amounts.ts";
 import { answers, useAnswer } from "../answer.ts";
 import { history, loadTable, table } from "../cloud.ts";
 import { State } from "../hosts/hosts.tsx";
@@ -47,6 +48,16 @@ function Line({ change: c }: { change: Change }) {
   );
 }
 
+// How many findings of a code are shown.
+const shownOfCode = 20;
+
+// The findings of each code, in the order of the audit.
+function groups(findings: readonly AuditFinding[]): Map<string, AuditFinding[]> {
+  const all = new Map<string, AuditFinding[]>();
+  for (const finding of findings) all.set(finding.code, [...(all.get(finding.code) ?? []), finding]);
+  return all;
+}
+
 function Problems({ f }: { f: Findings }) {
   return (
     <>
@@ -59,16 +70,21 @@ function Problems({ f }: { f: Findings }) {
       <section aria-labelledby="findings">
         <h2 id="findings">What the audit finds</h2>
         {f.findings.length === 0 && <p class="good">Nothing: the services agree.</p>}
-        {f.findings.map((finding, i) => (
-          <div class="box" key={i}>
-            <h3>
-              <span class={finding.severity === "error" ? "bad" : "warn"}>{finding.severity}</span> {finding.code}
-            </h3>
-            <p>{finding.about.map((s) => `${s.kind} ${s.name || s.id}`).join(", ")}</p>
-            <p>{finding.found} {finding.expected}</p>
-            <p class="quiet">{finding.means}</p>
-            <p><code>{finding.command}</code></p>
-          </div>
+        {[...groups(f.findings)].map(([code, list]) => (
+          <details class="box" key={code}>
+            <summary>
+              <span class={list[0]!.severity === "error" ? "bad" : "warn"}>{list[0]!.severity}</span> {code}:{" "}
+              {count(list.length, "finding")}. {list[0]!.means}
+            </summary>
+            {list.slice(0, shownOfCode).map((finding, i) => (
+              <div key={i}>
+                <p>{finding.about.map((s) => `${s.kind} ${s.name || s.id}`).join(", ")}</p>
+                <p class="quiet">Found: {finding.found}. Expected: {finding.expected}.</p>
+                <p><code>{finding.command}</code></p>
+              </div>
+            ))}
+            {list.length > shownOfCode && <p class="quiet">berth audit --code {code} lists all of them.</p>}
+          </details>
         ))}
         {f.unchecked.length > 0 && (
           <details>
