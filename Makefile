@@ -34,6 +34,11 @@ build: ## build bin/berth, static, without symbols
 console: ## build the pages of the console, console/dist, from console/src; fetches npm packages once
 	$(GO) -C console/build run .
 
+.PHONY: console-pictures
+console-pictures: ## take pictures of the console's pages, of each size and colour scheme, into bin/pictures
+	rm -rf bin/pictures && mkdir -p bin/pictures
+	$(GO) test ./conformance/console -count=1 -artifacts -outputdir $(CURDIR)/bin/pictures
+
 .PHONY: console-check
 console-check: $(TOOLS)/staticcheck ## refuse a console/dist that is not what console/src gives; the tests of its builder
 	$(GO) -C console/build vet ./...

@@ -28,6 +28,7 @@ export function Heat({ table, hosts, view }: { table: Table; hosts: readonly Hos
   }, []);
 
   useEffect(() => {
+    if (width.value === 0) return; // a column of all hosts would be higher than a canvas can be, for good
     const draw = () => paint(canvas.current!, hosts, { first, second, size, perRow, rows, cursor: cursor.value });
     draw();
     const scheme = matchMedia("(prefers-color-scheme: dark)");

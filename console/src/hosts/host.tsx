@@ -70,7 +70,10 @@ function Holders({ providers, consumers }: { providers: readonly Provider[]; con
       sums.set(a.consumer_uuid, sum);
     }
   }
-  if (sums.size === 0) return <p class="quiet">Nobody has anything of this host.</p>;
+  if (sums.size === 0) {
+    const used = providers.some((p) => p.inventories.some((i) => i.used > 0));
+    return <p class="quiet">{used ? "The records do not say who has what of it." : "Nobody has anything of this host."}</p>;
+  }
   const list = [...sums].sort(([a], [b]) => label(consumers[a], a) < label(consumers[b], b) ? -1 : 1);
   return (
     <section aria-labelledby="holders">

@@ -149,7 +149,7 @@ function Filters() {
           with {view.value.with.replace(":", " ")} ✕
         </button>
       )}
-      <output class="quiet">{visible.value.length} of {count(cloud.hosts.length, "host")}</output>
+      <output class="quiet">{visible.value.length.toLocaleString("en-US")} of {count(cloud.hosts.length, "host")}</output>
     </form>
   );
 }

@@ -61,6 +61,9 @@ export default function Login() {
   return (
     <form class="login" onSubmit={(event) => void submit(event)}>
       <h1>Log in</h1>
+      {!isSecureContext && (
+        <p class="notice">Log in over HTTPS: from here the browser would send the password in the clear, and keep no session.</p>
+      )}
       <fieldset class="choices">
         <legend>With</legend>
         {(["password", "application_credential"] as const).map((name) => (
