@@ -154,7 +154,8 @@ func copyTree(t *testing.T, to string) {
 			return err
 		}
 		switch {
-		case d.IsDir() && slices.Contains([]string{".git", ".cache", "bin", "dist", "testdata"}, d.Name()):
+		case d.IsDir() && (rel == "dist" || // of releases; console/dist is a source
+			slices.Contains([]string{".git", ".cache", "bin", "node_modules", "testdata"}, d.Name())):
 			return filepath.SkipDir
 		case d.IsDir():
 			return os.MkdirAll(filepath.Join(to, rel), 0o755)
