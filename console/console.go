@@ -83,6 +83,7 @@ func (c *Console) routes() {
 		"search":         {holderRules, c.search},
 		"explain":        {searchRules, c.explain},
 		"headroom":       {searchRules, c.headroom},
+		"choices":        {searchRules, c.choices},
 		"slots":          {searchRules, c.slots},
 		"drain/{host}":   {holderRules, c.drain},
 		"servers":        {holderRules, c.servers},

@@ -149,7 +149,7 @@ func TestNobodyLooksWithoutTheKey(t *testing.T) {
 		p.client = &http.Client{Jar: jar}
 		for _, path := range []string{
 			"hosts", "hosts/a", "consumers/x", "search?q=aa", "explain?query=resources=VCPU:1",
-			"headroom?query=resources=VCPU:1", "drain/a", "findings", "slots", "servers", "events?after=0",
+			"headroom?query=resources=VCPU:1", "drain/a", "findings", "slots", "choices", "servers", "events?after=0",
 		} {
 			status, body := p.read(path)
 			if status != http.StatusUnauthorized || strings.Contains(body, cloudtest.UUID("host a")) {
@@ -420,20 +420,36 @@ func TestServers(t *testing.T) {
 func TestSlots(t *testing.T) {
 	b := records()
 	source := file(t, b)
+	source.Images = func(context.Context) ([]string, error) {
+		return []string{"debian", "alpine"}, errors.New("the last page is away")
+	}
 	source.Flavors = func(context.Context) ([]cloud.Flavor, error) {
 		return []cloud.Flavor{
 			{Name: "small", VCPUs: 2, RAM: 1024, Disk: 10}, {Name: "huge", VCPUs: 2, RAM: 1 << 20, Disk: 10}, {Name: "nothing"},
 		}, nil
 	}
 	var s console.FlavorSlots
-	open(t, source).get("slots", &s)
+	page := open(t, source)
+	page.get("slots", &s)
 	if len(s.Flavors) != 2 || s.Flavors[0].Name != "huge" || s.Flavors[0].Most != 0 || len(s.Flavors[0].Exhausted) == 0 ||
 		s.Flavors[1].Least != 3*127 { // each has 128 GiB, and one server
 		t.Errorf("the slots are %+v", s)
 	}
-	open(t, file(t, b)).get("slots", &s)
-	if len(s.Flavors) > 0 {
+	var c console.Choices
+	page.get("choices", &c)
+	want := console.Choices{
+		Flavors: []string{"huge", "nothing", "small"}, Images: []string{"alpine", "debian"}, Networks: []string{},
+		Ports: []string{"fast"}, Zones: []string{"nova"},
+	}
+	if d := cmp.Diff(want, c); d != "" {
+		t.Error(d)
+	}
+	page = open(t, file(t, b))
+	if page.get("slots", &s); len(s.Flavors) > 0 {
 		t.Errorf("without flavors the slots are %+v", s)
+	}
+	if page.get("choices", &c); len(c.Flavors) > 0 || len(c.Zones) != 1 {
+		t.Errorf("without flavors the choices are %+v", c)
 	}
 }
 

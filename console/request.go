@@ -3,7 +3,9 @@ package console
 import (
 	"context"
 	"errors"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -85,6 +87,59 @@ func (c *Console) subject(r *http.Request, s *state) (*subject, error) {
 		return nil, queryFault(err)
 	}
 	return &subject{query: request.Query, server: server, owner: f.Owner(request), notes: f.Notes()}, nil
+}
+
+// Choices are names for a request to be made of, sorted. What cannot be read has none: names can be
+// typed too.
+type Choices struct {
+	Flavors  []string `json:"flavors"`
+	Images   []string `json:"images"`
+	Networks []string `json:"networks"`
+	Ports    []string `json:"ports"`
+	Zones    []string `json:"zones"`
+}
+
+// choices answers with the names of flavors, images, networks, ports with a request and zones.
+func (c *Console) choices(r *http.Request, s *state) (any, error) {
+	all := map[string]map[string]bool{}
+	add := func(kind, name string) {
+		if all[kind] == nil {
+			all[kind] = map[string]bool{}
+		}
+		if name != "" {
+			all[kind][name] = true
+		}
+	}
+	if c.source.Flavors != nil {
+		flavors, err := c.source.Flavors(r.Context())
+		if err != nil {
+			c.log.Warn("the console has no names of flavors", "error", err.Error())
+		}
+		for i := range flavors {
+			add("flavor", flavors[i].Name)
+		}
+		images, err := c.source.Images(r.Context())
+		if err != nil {
+			c.log.Warn("the console has not all names of images", "error", err.Error())
+		}
+		for _, name := range images {
+			add("image", name)
+		}
+	}
+	x := s.index()
+	for i := range x.Network.Networks {
+		add("network", x.Network.Networks[i].Name)
+	}
+	for _, port := range x.Ports {
+		if port.Request != nil {
+			add("port", port.Name)
+		}
+	}
+	for i := range x.Compute.Services {
+		add("zone", x.Compute.Services[i].Zone)
+	}
+	names := func(kind string) []string { return append([]string{}, slices.Sorted(maps.Keys(all[kind]))...) }
+	return Choices{names("flavor"), names("image"), names("network"), names("port"), names("zone")}, nil
 }
 
 // lookupFault is the error of a look-up as a fault.

@@ -42,6 +42,8 @@ type Source struct {
 	// service.
 	Flavors func(ctx context.Context) ([]cloud.Flavor, error)
 	Nova    lookup.Settings
+	// Images lists the names of images, as far as they can be read; nil as Flavors is.
+	Images func(ctx context.Context) ([]string, error)
 }
 
 // File returns the source of records that do not change.
@@ -101,6 +103,13 @@ func APIs(client *cloudapi.Client, o APIOptions) Source {
 		return c, nil
 	})
 	s.Flavors, s.Nova = client.Flavors, o.Nova
+	s.Images = func(ctx context.Context) (names []string, err error) {
+		images, err := client.Names(ctx, cloudapi.Images, "")
+		for _, image := range images {
+			names = append(names, image.Name)
+		}
+		return names, err
+	}
 	s.Finder = func(options lookup.Options, c *cloud.Cloud) *lookup.Finder {
 		return &lookup.Finder{
 			Options: options, Cloud: c, Client: client, Settings: o.Nova, Progress: func(string, int, int) {},

@@ -31,6 +31,7 @@ var answers = []any{
 	capacity.Plan{},
 	console.Findings{},
 	console.FlavorSlots{},
+	console.Choices{},
 	console.Servers{},
 }
 

@@ -56,6 +56,14 @@ func newFake(t *testing.T) *fake {
 			"time": "2026-01-02T03:04:05Z", "late": []any{}, "findings": []any{}, "unchecked": []any{},
 		})
 	})
+	f.api.HandleFunc("GET /console/api/slots", func(w http.ResponseWriter, _ *http.Request) {
+		answer(w, http.StatusOK, map[string]any{"flavors": []any{}})
+	})
+	f.api.HandleFunc("GET /console/api/choices", func(w http.ResponseWriter, _ *http.Request) {
+		answer(w, http.StatusOK, map[string]any{
+			"flavors": []string{"small"}, "images": []string{}, "networks": []string{}, "ports": []string{}, "zones": []string{},
+		})
+	})
 	f.api.HandleFunc("GET /console/api/events", func(w http.ResponseWriter, r *http.Request) {
 		f.events(w, r)
 	})

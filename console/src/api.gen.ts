@@ -139,6 +139,15 @@ export interface FlavorSlots {
   readonly flavors: readonly MetricsSlots[];
 }
 
+/** console.Choices */
+export interface Choices {
+  readonly flavors: readonly string[];
+  readonly images: readonly string[];
+  readonly networks: readonly string[];
+  readonly ports: readonly string[];
+  readonly zones: readonly string[];
+}
+
 /** console.Servers */
 export interface Servers {
   readonly time: string;

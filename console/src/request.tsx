@@ -1,5 +1,8 @@
 // A request for resources: the form in which it is named, by a query, a server or a flavor, and its part of addresses.
-import { useSignal } from "@preact/signals";
+import { signal, useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import type { Choices } from "./api.gen.ts";
+import { get } from "./api.ts";
 import { href, navigate, route } from "./router.ts";
 
 const keys = ["query", "server", "flavor", "image", "port", "network", "zone"] as const;
@@ -22,6 +25,9 @@ export function owner(owners: Readonly<Record<string, string>>, suffix: string):
   return suffix === "" ? "the server" : owners[suffix] ?? `group ${suffix}`;
 }
 
+// Names to choose from, once they are read.
+const choices = signal<Choices | undefined>(undefined);
+
 type Way = "query" | "server" | "flavor";
 
 /** The form; a page shows the answer for what the address has then. */
@@ -32,9 +38,25 @@ export function RequestForm({ page, verb }: { page: string; verb: string }) {
     const data = new FormData(form);
     navigate(href(page, undefined, Object.fromEntries(keys.map((key) => [key, String(data.get(key) ?? "")]))));
   };
-  const field = (key: (typeof keys)[number], label: string, required = false) => (
+  useEffect(() => {
+    if (choices.value) return;
+    void get<Choices>("choices").then((read) => {
+      if (read.ok) choices.value = read.value;
+    });
+  }, []);
+  const field = (key: (typeof keys)[number], label: string, names: readonly string[] = [], required = false) => (
     <label key={key}>
-      {label} <input type="text" name={key} required={required} spellcheck={false} defaultValue={query.get(key) ?? ""} />
+      {label}{" "}
+      <input
+        type="text"
+        name={key}
+        list={`${key}-names`}
+        required={required}
+        spellcheck={false}
+        autocomplete="off"
+        defaultValue={query.get(key) ?? ""}
+      />
+      <datalist id={`${key}-names`}>{names.map((name) => <option key={name} value={name} />)}</datalist>
     </label>
   );
   return (
@@ -66,14 +88,14 @@ export function RequestForm({ page, verb }: { page: string; verb: string }) {
           />
         </label>
       )}
-      {way.value === "server" && <div class="choices">{field("server", "Name or UUID", true)}</div>}
+      {way.value === "server" && <div class="choices">{field("server", "Name or UUID", [], true)}</div>}
       {way.value === "flavor" && (
         <div class="choices">
-          {field("flavor", "Flavor", true)}
-          {field("image", "Image")}
-          {field("port", "Ports")}
-          {field("network", "Networks")}
-          {field("zone", "Zone")}
+          {field("flavor", "Flavor", choices.value?.flavors, true)}
+          {field("image", "Image", choices.value?.images)}
+          {field("port", "Ports", choices.value?.ports)}
+          {field("network", "Networks", choices.value?.networks)}
+          {field("zone", "Zone", choices.value?.zones)}
         </div>
       )}
       <div><button type="submit">{verb}</button></div>
