@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -535,7 +536,8 @@ func TestStream(t *testing.T) {
 	p := open(t, c.source())
 	var h console.Hosts
 	p.get("hosts", &h)
-	stream := p.events("1")
+	after := func(n int64) string { return strconv.FormatInt(h.Number+n, 10) }
+	stream := p.events(after(0))
 	changed := records()
 	changed.Server("more", "c")
 	finish(changed)
@@ -543,7 +545,7 @@ func TestStream(t *testing.T) {
 
 	name, id, data := stream.next()
 	var change console.HostsChange
-	if err := json.Unmarshal([]byte(data), &change); err != nil || name != "hosts" || id != "2" {
+	if err := json.Unmarshal([]byte(data), &change); err != nil || name != "hosts" || id != after(1) {
 		t.Fatalf("the event is %s %s %s", name, id, data)
 	}
 	if len(change.Changed) != 1 || change.Changed[0].Name != "c" || change.Changed[0].Used["VCPU"] != 4 {
@@ -564,8 +566,9 @@ func TestStream(t *testing.T) {
 	if name, _, data = stream.next(); name != "outage" || !strings.Contains(data, "A secret is away") {
 		t.Errorf("the event is %s %s", name, data)
 	}
-	if p.get("hosts", &h); h.Number != 2 {
-		t.Errorf("meanwhile the table has the number %d", h.Number)
+	var meanwhile console.Hosts
+	if p.get("hosts", &meanwhile); meanwhile.Number != h.Number+1 {
+		t.Errorf("meanwhile the table has the number %d after %d", meanwhile.Number, h.Number)
 	}
 	c.set(func() (*cloud.Cloud, error) { return &b.Cloud, nil })
 	var names []string
@@ -578,14 +581,14 @@ func TestStream(t *testing.T) {
 	}
 	stream.end()
 
-	stream = p.events("1") // the page has missed two tables, and the last is as its own
-	if name, id, data = stream.next(); name != "hosts" || id != "3" {
+	stream = p.events(after(0)) // the page has missed two tables, and the last is as its own
+	if name, id, data = stream.next(); name != "hosts" || id != after(2) {
 		t.Errorf("a page that comes back gets %s %s %s", name, id, data)
 	}
 	if err := json.Unmarshal([]byte(data), &change); err != nil || !change.Empty() {
 		t.Errorf("a page that comes back gets %+v", change)
 	}
-	stream = p.events("77")
+	stream = p.events("77") // of a console that has ended
 	if name, _, _ = stream.next(); name != "reset" {
 		t.Errorf("a page with an unknown table gets %s", name)
 	}
@@ -608,7 +611,7 @@ func TestReadsWhilePagesAreOpen(t *testing.T) {
 	if n := c.count.Load(); n != 1 {
 		t.Errorf("for the first page there are %d readings", n)
 	}
-	stream := p.events("1")
+	stream := p.events(strconv.FormatInt(h.Number, 10))
 	for c.count.Load() < 4 {
 		select {
 		case <-time.After(time.Millisecond):

@@ -18,7 +18,8 @@ type state struct {
 	reading *Reading
 	table   *overview.Table
 	// number grows with each table that is not as the one before, and changes are what is different
-	// from that.
+	// from that. The first is the time in microseconds, so that a page that comes back does not take
+	// the state of a console that has started again for its own.
 	number  int64
 	changes []Change
 	// index has the records of the reading, by what they are called, and findings what the audit finds
@@ -102,7 +103,8 @@ func (f *follower) refresh(ctx context.Context) {
 	if err == nil {
 		switch last := f.last(); {
 		case last == nil:
-			next = newState(reading, overview.New(reading.Snapshot, reading.Cloud.Compute, nil), 1)
+			next = newState(reading, overview.New(reading.Snapshot, reading.Cloud.Compute, nil),
+				time.Now().UnixMicro())
 		case last.reading == reading:
 			next = last
 		default:
