@@ -117,6 +117,11 @@ func startBerthsCompute(t *testing.T, k *keystonetest.Keystone, placement, netwo
 		Placement: placement, Compute: at.URL(), ReportInterval: time.Second,
 		Client: &http.Client{Transport: withToken(k.Token(keystonetest.Find("nova"))), Timeout: time.Minute},
 	}
+	const owner = "OWNER_NOVA" // which Debian's Placement does not know
+	trait := placement + "/traits/" + owner
+	if fakehosts.Request(t.Context(), services.Client, "placement 1.36", "GET", trait, nil, nil) == nil {
+		services.Traits = []string{owner}
+	}
 	hosts := []*fakehosts.Host{ // a server that may be on both gets the one with more memory, as on the page
 		{Name: "devstack0", ID: "3b36d91e-bf60-460f-b1f8-3322dee5cdfd", VCPUs: 8, MemoryMB: 16384, DiskGB: 100},
 		{Name: "devstack1", ID: "103a9b17-1356-517c-a546-ff47415a96d7", VCPUs: 8, MemoryMB: 8192, DiskGB: 100},

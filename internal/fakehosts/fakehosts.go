@@ -31,6 +31,8 @@ type Services struct {
 	// Again is the delay before a host retries a failed request, 0 for the hosts' own delay of those
 	// to compute; those to the network service then fail what the host does.
 	Again time.Duration
+	// Traits are those of the hosts' providers.
+	Traits []string
 	// Inventories has hosts report what they have, and compute bring it into placement.
 	Inventories bool
 }
@@ -111,6 +113,19 @@ func (s *Services) introduce(ctx context.Context, h *Host) error {
 		object{"resource_provider_generation": 0, "inventories": inventories}, nil)
 	if err != nil {
 		return err
+	}
+	if len(s.Traits) > 0 {
+		var provider struct {
+			Generation int `json:"generation"`
+		}
+		if err := s.call(ctx, "GET", at+"/"+h.ID, nil, &provider); err != nil {
+			return err
+		}
+		err := s.call(ctx, "PUT", at+"/"+h.ID+"/traits",
+			object{"resource_provider_generation": provider.Generation, "traits": s.Traits}, nil)
+		if err != nil {
+			return err
+		}
 	}
 	return (&seen{s, h}).Report(ctx, nil)
 }

@@ -120,8 +120,12 @@ func disabledTraitSuperfluous(x *records, r *report) {
 }
 
 // ownerTraitMissing finds what Nova's scheduler will not take any more: it requires the trait of
-// hosts and of PCI devices once the last compute service that does not set it is upgraded.
+// hosts and of PCI devices once the last compute service that does not set it is upgraded. A
+// placement service of before has no such trait, and nobody can set it.
 func ownerTraitMissing(x *records, r *report) {
+	if all := x.Placement.Traits; len(all) > 0 && !slices.Contains(all, index.OwnerNova) {
+		return
+	}
 	_, others := index.Owned(x.Cloud)
 	for _, p := range others {
 		r.add(Finding{
