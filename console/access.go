@@ -31,9 +31,9 @@ var (
 // An Access decides who may look at a console. It may be used by several goroutines.
 type Access interface {
 	// Check returns an error unless the caller of a request may do what all of some rules of
-	// placement's policy are about: a fault that is Unauthentic for nobody that is known, and Denied.
+	// placement's policy are about: a fault that is Unauthentic for an unknown caller, and Denied.
 	Check(r *http.Request, rules []string) error
-	// Session describes the caller of a request, who may be nobody.
+	// Session describes the caller of a request, who may be unknown.
 	Session(r *http.Request) Session
 	// Enter looks at a request for a page before it is answered, and reports whether it has answered.
 	Enter(w http.ResponseWriter, r *http.Request) (answered bool)
@@ -84,13 +84,13 @@ type Open struct{}
 // Check allows everything.
 func (Open) Check(*http.Request, []string) error { return nil }
 
-// Session is that of nobody.
+// Session has begun for each caller.
 func (Open) Session(*http.Request) Session { return Session{Login: "none", Begun: true} }
 
 // Enter answers nothing.
 func (Open) Enter(http.ResponseWriter, *http.Request) bool { return false }
 
-// Login refuses: nobody needs it.
+// Login refuses: there is none.
 func (Open) Login(http.ResponseWriter, *http.Request, Login) error {
 	return fault.New(fault.Invalid, "", "this console has no login")
 }
@@ -98,7 +98,7 @@ func (Open) Login(http.ResponseWriter, *http.Request, Login) error {
 // Logout does nothing.
 func (Open) Logout(http.ResponseWriter, *http.Request) {}
 
-// A Key is the access of whoever knows a key: the URL that has it begins a session, which a cookie
+// A Key is the access of callers with a key: the URL that has it begins a session, which a cookie
 // keeps. It lasts as long as the process.
 type Key struct {
 	text string
@@ -125,10 +125,10 @@ func (k *Key) Check(r *http.Request, _ []string) error {
 
 func (k *Key) known(r *http.Request) bool {
 	cookie, err := r.Cookie(k.cookie)
-	return err == nil && k.is(cookie.Value)
+	return err == nil && k.matches(cookie.Value)
 }
 
-func (k *Key) is(text string) bool {
+func (k *Key) matches(text string) bool {
 	want, got := sha256.Sum256([]byte(k.text)), sha256.Sum256([]byte(text))
 	return subtle.ConstantTimeCompare(want[:], got[:]) == 1
 }
@@ -143,7 +143,7 @@ func (k *Key) Enter(w http.ResponseWriter, r *http.Request) bool {
 	if !query.Has("key") {
 		return false
 	}
-	if k.is(query.Get("key")) {
+	if k.matches(query.Get("key")) {
 		http.SetCookie(w, &http.Cookie{
 			Name: k.cookie, Value: k.text, Path: Path, HttpOnly: true, SameSite: http.SameSiteStrictMode,
 		})

@@ -138,7 +138,7 @@ type Problem struct {
 	Errors []ProblemDetail `json:"errors"`
 }
 
-// A ProblemDetail is an error: its status and a sentence for whoever reads the page.
+// A ProblemDetail is an error: its status and a sentence for the reader of the page.
 type ProblemDetail struct {
 	Status int    `json:"status"`
 	Detail string `json:"detail"`

@@ -597,6 +597,37 @@ func TestStream(t *testing.T) {
 	}
 }
 
+// A source whose cloud does not change returns the same reading again. What pages have of it is not
+// written any more: the race detector sees it.
+func TestTheSameReadingAgain(t *testing.T) {
+	var readings [2]*console.Reading
+	for n := range readings {
+		b := records()
+		if n == 1 {
+			b.Server("more", "c")
+		}
+		s, err := finish(b).Snapshot()
+		if err != nil {
+			t.Fatal(err)
+		}
+		readings[n] = &console.Reading{Snapshot: s, Cloud: &b.Cloud}
+	}
+	var current atomic.Int64
+	p := open(t, console.Source{Interval: 20 * time.Microsecond, Read: func(context.Context) (*console.Reading, error) {
+		return readings[current.Load()%2], nil
+	}})
+	var h console.Hosts
+	p.get("hosts", &h)
+	stream := p.events(strconv.FormatInt(h.Number, 10))
+	p.events(strconv.FormatInt(h.Number, 10)) // readings go on while the first page has no request
+	for n := range int64(300) {
+		current.Store(n + 1)
+		if name, id, _ := stream.next(); name != "hosts" || id != strconv.FormatInt(h.Number+n+1, 10) {
+			t.Fatalf("the event is %s %s", name, id)
+		}
+	}
+}
+
 // Without pages nothing is read, and with an open one after each interval.
 func TestReadsWhilePagesAreOpen(t *testing.T) {
 	var c changing

@@ -23,8 +23,8 @@ type HostsChange struct {
 	Log []Change `json:"log"`
 }
 
-// An Outage is an event of the stream: since when and why the cloud cannot be read. With an empty
-// Detail it is over.
+// An Outage is an event of the stream: why the cloud cannot be read. With an empty Detail it is
+// over.
 type Outage struct {
 	Detail string `json:"detail"`
 }

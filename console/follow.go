@@ -13,7 +13,7 @@ import (
 	"github.com/berthcloud/berth/ops/overview"
 )
 
-// A state is a reading with its table of hosts.
+// A state is a reading with its table of hosts. It does not change once the follower has it.
 type state struct {
 	reading *Reading
 	table   *overview.Table
@@ -44,7 +44,7 @@ var errUnchanged = errors.New("nothing has changed")
 // retained is how many states a page may be behind and still get the rows that have changed only.
 const retained = 8
 
-// A follower reads the source again and again, while somebody waits for changes or requests a
+// A follower reads the source again and again, while a page waits for changes or requests a
 // current state. It may be used by several goroutines.
 type follower struct {
 	source Source
@@ -105,10 +105,10 @@ func (f *follower) refresh(ctx context.Context) {
 		case last == nil:
 			next = newState(reading, overview.New(reading.Snapshot, reading.Cloud.Compute, nil),
 				time.Now().UnixMicro())
-		case last.reading == reading:
-			next = last
+		case last.reading == reading: // nothing has changed
 		default:
 			next = newState(reading, overview.New(reading.Snapshot, reading.Cloud.Compute, last.table), last.number)
+			next.changes = last.changes
 			if c := next.table.Since(last.table); !c.Empty() {
 				next.number++
 				next.changes = changesBetween(last, next, c)
@@ -131,7 +131,6 @@ func (f *follower) refresh(ctx context.Context) {
 			f.states = append(f.states, next)
 			differs = true
 		default:
-			next.changes = f.states[n-1].changes
 			f.states[n-1] = next
 		}
 		if len(f.states) > retained {

@@ -20,7 +20,7 @@ import (
 const consoleInterval = time.Second
 
 // withConsole returns what puts the console in front of the API: that of d, or the service's own,
-// unless it is off. Without Keystone nobody could log in, so that there is none.
+// unless it is off. Without Keystone there is no login, and so no console.
 func (s *PlacementServer) withConsole(d Dependencies) func(http.Handler) http.Handler {
 	h := d.Console
 	switch {

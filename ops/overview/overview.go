@@ -1,6 +1,6 @@
 // Package overview has the table of a cloud's hosts: what each tree of placement's providers has of
 // each resource class and how much of that is used, with the zone, the aggregates and the state of
-// its host. Two tables can be compared, so that whoever has one needs the changed rows only. It
+// its host. Two tables can be compared, so that a page with one needs the changed rows only. It
 // reads no cloud.
 package overview
 
