@@ -4,7 +4,7 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/berthcloud/berth/ops/explain"
+	"github.com/berthcloud/berth/placement/explain"
 )
 
 // An Explained is why a request has the hosts that it has.

@@ -28,7 +28,8 @@ func TestNoCandidatesLeaveATrace(t *testing.T) {
 	r.logged(`(?m) \[` + nova + ` .* request .*(candidates=1)$`)
 	query("GET", "/allocation_candidates?resources=VCPU:64&limit=7", "", http.StatusOK)
 	access, why := `request .* candidates=0 query="resources=VCPU:64&limit=7"`,
-		`no allocation candidates constraint=capacity reason="VCPU: no free capacity for VCPU:64 drops 1, 0 left"`
+		`no allocation candidates constraint=capacity reason="VCPU: no host remains; `+
+			`1 host \(1 provider\) dropped: no free capacity for VCPU:64"`
 	either := `(?m) \[` + nova + ` \S+ admin admin\] (` + access + `|` + why + `)$`
 	if first, second := r.logged(either),
 		r.logged(either); strings.HasPrefix(first, "request") == strings.HasPrefix(second, "request") {

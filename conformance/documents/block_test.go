@@ -51,7 +51,7 @@ var shown = []struct{ page, first, why string }{
 	},
 	{
 		"docs/operations/no-valid-host.md", "$ berth explain",
-		"what is printed for ports whose ids differ each time; TestText of ops/explain holds to the form",
+		"what is printed for ports whose ids differ each time; TestText of placement/explain holds to the form",
 	},
 	{
 		"docs/operations/no-valid-host.md", "$ openstack server show",

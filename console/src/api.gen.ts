@@ -93,6 +93,7 @@ export interface Explained {
   readonly dropped_by_root_required: number;
   readonly groups: readonly ExplainGroup[];
   readonly hosts_for_each_group: number;
+  readonly hosts_lacking_traits?: number;
   readonly hosts_for_all_groups: number;
   readonly changes: readonly ExplainChange[];
   readonly host?: string;

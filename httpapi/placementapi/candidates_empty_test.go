@@ -149,7 +149,7 @@ func TestExplanationsAreBounded(t *testing.T) {
 				t.Fatal(err)
 			}
 			if line.Msg != "no allocation candidates" || line.Constraint != "capacity" ||
-				line.Reason != "VCPU: no free capacity for VCPU:5 drops 1, 0 left" ||
+				line.Reason != "VCPU: no host remains; 1 host (1 provider) dropped: no free capacity for VCPU:5" ||
 				line.RequestID == "" && lines < counts[candidates.NoCapacity]-1 {
 				t.Errorf("line %d is %+v", lines, line)
 			}

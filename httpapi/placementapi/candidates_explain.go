@@ -8,6 +8,7 @@ import (
 
 	"github.com/berthcloud/berth/placement"
 	"github.com/berthcloud/berth/placement/candidates"
+	"github.com/berthcloud/berth/placement/explain"
 	"github.com/berthcloud/berth/placement/snapshot"
 )
 
@@ -65,12 +66,12 @@ func (e *Explainer) Run(ctx context.Context) {
 
 // add queues an answer for explanation, unless too many wait. It does not block, and a nil
 // Explainer does nothing.
-func (e *Explainer) add(ctx context.Context, w *snapshot.Snapshot, q placement.Query) {
+func (e *Explainer) add(ctx context.Context, s *snapshot.Snapshot, q placement.Query) {
 	if e == nil {
 		return
 	}
 	select {
-	case e.waiting <- emptyAnswer{context.WithoutCancel(ctx), w, q}:
+	case e.waiting <- emptyAnswer{context.WithoutCancel(ctx), s, q}:
 	default:
 		e.left.Add(1)
 		e.observe(candidates.UnknownConstraint)
@@ -82,15 +83,15 @@ func (e *Explainer) add(ctx context.Context, w *snapshot.Snapshot, q placement.Q
 func (e *Explainer) explain(ctx context.Context, a emptyAnswer) {
 	ctx, cancel := context.WithTimeout(ctx, explainLimit)
 	defer cancel()
-	why, err := candidates.Explain(ctx, a.snapshot, a.query)
+	why, err := explain.Count(ctx, a.snapshot, a.query)
 	if err != nil { // the search had none
 		e.log.ErrorContext(a.ctx, "an answer without candidates cannot be explained", "error", err)
 		e.observe(candidates.UnknownConstraint)
 		return
 	}
-	constraint, reason := why.Constraint(), why.Reason()
-	e.observe(constraint)
-	attrs := []any{"constraint", string(constraint), "reason", reason[:min(len(reason), maxReason)]}
+	e.observe(why.Constraint)
+	reason := why.Reason()
+	attrs := []any{"constraint", string(why.Constraint), "reason", reason[:min(len(reason), maxReason)]}
 	if n := e.left.Swap(0); n > 0 {
 		attrs = append(attrs, "unexplained", n)
 	}

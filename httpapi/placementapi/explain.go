@@ -12,8 +12,8 @@ import (
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/identity"
 	"github.com/berthcloud/berth/microversion"
-	"github.com/berthcloud/berth/ops/explain"
 	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/placement/explain"
 	"github.com/berthcloud/berth/placement/snapshot"
 )
 

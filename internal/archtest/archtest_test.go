@@ -43,6 +43,7 @@ var rules = []struct{ pkg, may string }{
 	{"placement", "fault"},
 	{"placement/snapshot", "fault placement"},
 	{"placement/candidates", "fault placement placement/snapshot"},
+	{"placement/explain", "fault placement placement/candidates placement/snapshot"},
 	{"placement/events", "placement"},
 	{"placement/service", "fault placement placement/snapshot"},
 	{"placement/providertree", "allocations fault placement"},
@@ -105,7 +106,7 @@ var rules = []struct{ pkg, may string }{
 	{"httpapi/pyjson", ""},
 	{"httpapi/pyschema", "httpapi/pyjson"},
 	{"httpapi/placementapi", "fault httpapi httpapi/pyjson httpapi/pyschema identity identity/policy microversion " +
-		"ops/explain placement placement/candidates placement/events placement/service placement/snapshot"},
+		"placement/explain placement placement/candidates placement/events placement/service placement/snapshot"},
 
 	{"httpapi/placementapi/placementapitest", "httpapi httpapi/placementapi identity/policy microversion placement " +
 		"placement/service sqlstore"},
@@ -169,15 +170,14 @@ var rules = []struct{ pkg, may string }{
 		"daemon daemon/hostagent fault guarantee httpapi httpapi/identityapi httpapi/imageapi identity " +
 		"identity/hostkey identity/local images internal/backoff internal/gcpolicy logging network " +
 		"ops/cloudapi osloconfig"},
-	{"ops/capacity", "fault ops/cloud ops/explain placement placement/candidates placement/snapshot"},
+	{"ops/capacity", "fault ops/cloud placement placement/candidates placement/explain placement/snapshot"},
 	{"ops/cloud", "placement placement/snapshot"},
 	{"ops/novaquery", "compute/extraspecs compute/request guarantee ops/cloud ops/cloud/index placement"},
 	{"ops/lookup", "compute/request ops/cloud ops/cloudapi ops/novaquery placement"},
 	{"ops/heal", "allocations compute/request ops/audit ops/cloud ops/cloud/index placement placement/candidates " +
 		"placement/snapshot"},
-	{"ops/explain", "fault placement placement/candidates placement/snapshot"},
-	{"ops/doctor", "compute/request guarantee ops/novaquery ops/audit ops/cloud ops/cloud/index ops/explain ops/heal " +
-		"osloconfig"},
+	{"ops/doctor", "compute/request guarantee ops/novaquery ops/audit ops/cloud ops/cloud/index ops/heal osloconfig " +
+		"placement/explain"},
 	{"ops/audit", "guarantee ops/cloud ops/cloud/index placement"},
 	{"ops/cloud/index", "compute/extraspecs compute/request guarantee microversion ops/cloud placement"},
 	{"ops/audit/audittest", "guarantee ops/audit ops/cloud ops/cloud/cloudtest ops/cloud/index"},
@@ -200,11 +200,11 @@ var rules = []struct{ pkg, may string }{
 	{"cmd/berth/internal/operators", "allocations client client/placementclient cmd/berth/internal/cli " +
 		"cmd/berth/internal/database compute/request config console daemon dbtool fault guarantee httpapi " +
 		"httpapi/placementapi logging microversion ops/audit ops/capacity ops/changefeed ops/cloud " +
-		"ops/cloud/index ops/cloudapi ops/doctor ops/explain ops/exporter ops/heal ops/lookup ops/metrics " +
+		"ops/cloud/index ops/cloudapi ops/doctor placement/explain ops/exporter ops/heal ops/lookup ops/metrics " +
 		"ops/novaquery ops/records ops/reshape ops/restore ops/upgrade osloconfig placement " +
 		"placement/providertree placement/snapshot systemd"},
 	{"console", "compute/request fault httpapi httpapi/placementapi identity microversion ops/audit " +
-		"ops/capacity ops/cloud ops/cloud/index ops/cloudapi ops/explain ops/heal ops/lookup ops/metrics " +
+		"ops/capacity ops/cloud ops/cloud/index ops/cloudapi placement/explain ops/heal ops/lookup ops/metrics " +
 		"ops/novaquery ops/overview ops/records placement placement/snapshot"},
 	{"console/build", ""},
 	{"config/configtest", "config internal/upstreamtest osloconfig"},

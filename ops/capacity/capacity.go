@@ -23,7 +23,6 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/berthcloud/berth/ops/explain"
 	"github.com/berthcloud/berth/placement"
 	"github.com/berthcloud/berth/placement/candidates"
 	"github.com/berthcloud/berth/placement/snapshot"
@@ -39,22 +38,13 @@ type Range struct {
 // Exact reports whether the bounds are equal.
 func (r Range) Exact() bool { return r.Least == r.Most }
 
-// misses describes what a tree lacks for one claim more, with the classes that ran out first.
-func misses(r *candidates.Result, t *snapshot.Tree) []explain.Miss {
-	all := []explain.Miss{}
-	for _, miss := range r.Misses(t) {
-		all = append(all, explain.NewMiss(miss))
-	}
-	return all
-}
-
 // An Exhausted is a kind of miss, and how many hosts have it.
 type Exhausted struct {
-	Kind   string   `json:"kind"`
-	Group  string   `json:"group"`
-	Class  string   `json:"resource_class,omitempty"`
-	Traits []string `json:"traits,omitempty"`
-	Hosts  int64    `json:"hosts"`
+	Kind   candidates.Constraint `json:"kind"`
+	Group  string                `json:"group"`
+	Class  string                `json:"resource_class,omitempty"`
+	Traits []string              `json:"traits,omitempty"`
+	Hosts  int64                 `json:"hosts"`
 }
 
 // exhausted counts the misses of hosts by kind, those of most hosts first.

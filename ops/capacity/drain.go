@@ -10,6 +10,7 @@ import (
 
 	"github.com/berthcloud/berth/placement"
 	"github.com/berthcloud/berth/placement/candidates"
+	"github.com/berthcloud/berth/placement/explain"
 	"github.com/berthcloud/berth/placement/snapshot"
 )
 
@@ -163,7 +164,7 @@ func Drain(
 		reason := ""
 		if options, _ := e.options(rest, &ungrouped, 1); len(options) > 0 {
 			reason = h.Group.reason(p.Host)
-		} else if explanation, err := candidates.Explain(ctx, rest, h.Query); err != nil {
+		} else if explanation, err := explain.Count(ctx, rest, h.Query); err != nil {
 			reason = err.Error()
 		} else {
 			reason = explanation.Reason()

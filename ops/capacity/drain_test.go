@@ -310,8 +310,9 @@ func TestEmptyTriesOtherChoices(t *testing.T) {
 		t.Errorf("%s", got)
 	}
 	got, plan := emptied(t, b, records(b, vms(b, "cn1", 4, 4, 3, 3)...))
-	if !strings.Contains(got, "vm3 stuck: 3 providers in 3 trees; root_required drops 1 trees; VCPU: no free capacity "+
-		"for VCPU:3 drops 2") || !plan.Proven || len(plan.Unplaceable) != 1 || !plan.Unplaceable[0].FitsAlone {
+	if !strings.Contains(got, "vm3 stuck: 3 hosts with 3 providers; VCPU: 1 host (1 provider) remaining; "+
+		"2 hosts (2 providers) dropped: no free capacity for VCPU:3; traits of the host drop 1 host") ||
+		!plan.Proven || len(plan.Unplaceable) != 1 || !plan.Unplaceable[0].FitsAlone {
 		t.Errorf("%s, proven %v", got, plan.Proven)
 	}
 }

@@ -9,9 +9,9 @@ import (
 	"strings"
 
 	"github.com/berthcloud/berth/fault"
-	"github.com/berthcloud/berth/ops/explain"
 	"github.com/berthcloud/berth/placement"
 	"github.com/berthcloud/berth/placement/candidates"
+	"github.com/berthcloud/berth/placement/explain"
 	"github.com/berthcloud/berth/placement/snapshot"
 )
 
@@ -103,7 +103,7 @@ func Headroom(ctx context.Context, s *snapshot.Snapshot, q placement.Query) (*Co
 		if t.Root().Shares && h.Most == 0 {
 			continue // not a host: others use what it has
 		}
-		h.Misses = misses(r, t)
+		h.Misses = explain.NewMisses(r.Reasons(t))
 		h.Most = max(h.Most, h.Least)
 		c.Least = saturated(c.Least, h.Least)
 		c.Hosts = append(c.Hosts, *h)

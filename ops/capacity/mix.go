@@ -11,6 +11,7 @@ import (
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/placement"
 	"github.com/berthcloud/berth/placement/candidates"
+	"github.com/berthcloud/berth/placement/explain"
 	"github.com/berthcloud/berth/placement/snapshot"
 )
 
@@ -115,7 +116,7 @@ func MixHeadroom(ctx context.Context, s *snapshot.Snapshot, parts []Part) (*MixC
 		var hosts []Host
 		for t := range after.Trees() {
 			if !t.Root().Shares {
-				hosts = append(hosts, Host{Misses: misses(r, t)})
+				hosts = append(hosts, Host{Misses: explain.NewMisses(r.Reasons(t))})
 			}
 		}
 		if ctx.Err() != nil {

@@ -12,9 +12,9 @@ import (
 	"github.com/berthcloud/berth/ops/audit"
 	"github.com/berthcloud/berth/ops/cloud"
 	"github.com/berthcloud/berth/ops/cloud/index"
-	"github.com/berthcloud/berth/ops/explain"
 	"github.com/berthcloud/berth/ops/heal"
 	"github.com/berthcloud/berth/ops/novaquery"
+	"github.com/berthcloud/berth/placement/explain"
 )
 
 // A serverRun is the server that is examined.

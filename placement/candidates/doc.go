@@ -10,8 +10,8 @@
 // From the top down; no file calls up:
 //
 //	search.go       Search: the query is compiled, and the fault of an unknown name found
-//	explain.go      Explain: the same constraints, counted instead of searched
-//	misses.go       which trees have candidates, and why one has none
+//	counts.go       Count: the same constraints, counted instead of searched
+//	reasons.go      which trees have candidates, and why one has none
 //	summary.go      which providers an answer describes besides its candidates
 //	result.go       Result.All: the candidates, in order or as a sample
 //	solver.go       the solver of one All; sample.go has the reservoir of a sample

@@ -57,19 +57,19 @@ func TestSearchesEndEarly(t *testing.T) {
 			}
 			return nil
 		},
-		"Misses": func(_ context.Context, r *candidates.Result) error {
+		"Reasons": func(_ context.Context, r *candidates.Result) error {
 			for tree := range w.Trees() {
-				r.Misses(tree)
+				r.Reasons(tree)
 				if r.HasAnchor(tree) {
 					t.Error("there is a candidate")
 				}
 			}
 			return nil
 		},
-		"Explain": func(ctx context.Context, _ *candidates.Result) error {
-			e, err := candidates.Explain(ctx, w, q)
+		"Count": func(ctx context.Context, _ *candidates.Result) error {
+			e, err := candidates.Count(ctx, w, q)
 			if err == nil && !e.Partial {
-				t.Errorf("the explanation is not partial: %s", e)
+				t.Errorf("the counts are not partial: %+v", e)
 			}
 			return err
 		},

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 
@@ -66,8 +65,8 @@ func TestFaultsAreInvalid(t *testing.T) {
 		if kind, _ := fault.Of(err); kind != fault.Invalid {
 			t.Errorf("Search(%+v): fault of kind %v, want Invalid (%v)", q, kind, err)
 		}
-		if _, explained := candidates.Explain(t.Context(), w, q); explained == nil || explained.Error() != err.Error() {
-			t.Errorf("Explain(%+v) gives %v, Search %v", q, explained, err)
+		if _, explained := candidates.Count(t.Context(), w, q); explained == nil || explained.Error() != err.Error() {
+			t.Errorf("Count(%+v) gives %v, Search %v", q, explained, err)
 		}
 	}
 }
@@ -236,29 +235,26 @@ func TestResultNamesGroupsAndClasses(t *testing.T) {
 	}
 }
 
-func TestExplainCounts(t *testing.T) {
+func TestCount(t *testing.T) {
 	b := wide(2)
 	b.Provider("other").Inventory("VCPU", 1)
 	q := pieces(3, "PGPU", 1)
 	q.Isolate = true
-	got, err := candidates.Explain(t.Context(), b.Snapshot(), q)
+	got, err := candidates.Count(t.Context(), b.Snapshot(), q)
 	if err != nil {
 		t.Fatal(err)
 	}
-	request := candidates.RequestExplanation{
-		Drops: []candidates.Drop{{Kind: candidates.NoInventory, Constraint: "no inventory of PGPU", Providers: 2, Trees: 1}},
-		Left:  2, LeftTrees: 1,
+	request := candidates.RequestCounts{
+		Drops:     []candidates.DropCount{{Kind: candidates.NoInventory, Class: "PGPU", Amount: 1, Providers: 2, Trees: 1}},
+		Providers: 2, Trees: 1,
 	}
-	want := candidates.Explanation{Providers: 4, Trees: 2, Alone: 1}
+	want := candidates.Counts{Providers: 4, Trees: 2, ServeEach: 1}
 	for _, g := range q.Groups {
 		request.Suffix = g.Suffix
 		want.Requests = append(want.Requests, request)
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("Explain (-want +got):\n%s", diff)
-	}
-	if text := got.String(); !strings.Contains(text, "group _2: no inventory of PGPU drops 2, 2 left") {
-		t.Errorf("String() = %s", text)
+		t.Errorf("Count (-want +got):\n%s", diff)
 	}
 }
 

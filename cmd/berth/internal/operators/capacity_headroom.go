@@ -18,9 +18,9 @@ import (
 	"github.com/berthcloud/berth/microversion"
 	"github.com/berthcloud/berth/ops/capacity"
 	"github.com/berthcloud/berth/ops/cloud"
-	"github.com/berthcloud/berth/ops/explain"
 	"github.com/berthcloud/berth/ops/novaquery"
 	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/placement/explain"
 	"github.com/berthcloud/berth/placement/snapshot"
 )
 
@@ -336,7 +336,7 @@ func missing(m explain.Miss, owner func(string) string) string {
 	case "combination":
 		text = "not all groups together"
 	default:
-		text = m.Kind
+		text = string(m.Kind)
 	}
 	if m.Group != "" {
 		text += " (" + owner(m.Group) + ")"

@@ -17,7 +17,7 @@ func TestPlanNamesPorts(t *testing.T) {
 		Host: "cn1", Proven: true,
 		Moves: []capacity.Move{{Consumer: "s1", Name: "web", To: "cn2"}},
 		Unplaceable: []capacity.Unplaceable{
-			{Consumer: "s2", Name: "gold", Reason: "group g1: no inventory of BW drops 2, 0 left"},
+			{Consumer: "s2", Name: "gold", Reason: "group g1: no host remains; 2 providers dropped: no inventory of BW"},
 		},
 	}, c)
 	var text strings.Builder
@@ -25,12 +25,12 @@ func TestPlanNamesPorts(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := `cn1 cannot be drained; these moves can be made, 1 of 2
-+------+----------+------+-----+-----------------------------------------------------------------------+
-| Move | Consumer | Name | To  | Note                                                                  |
-+------+----------+------+-----+-----------------------------------------------------------------------+
-|    1 | s1       | web  | cn2 |                                                                       |
-|      | s2       | gold |     | fits on no other host: port fast0: no inventory of BW drops 2, 0 left |
-+------+----------+------+-----+-----------------------------------------------------------------------+
++------+----------+------+-----+---------------------------------------------------------------------------------------------+
+| Move | Consumer | Name | To  | Note                                                                                        |
++------+----------+------+-----+---------------------------------------------------------------------------------------------+
+|    1 | s1       | web  | cn2 |                                                                                             |
+|      | s2       | gold |     | fits on no other host: port fast0: no host remains; 2 providers dropped: no inventory of BW |
++------+----------+------+-----+---------------------------------------------------------------------------------------------+
 `
 	if got := text.String(); got != want {
 		t.Errorf("the plan is\n%swant\n%s", got, want)

@@ -17,10 +17,10 @@ import (
 	"github.com/berthcloud/berth/httpapi/placementapi"
 	"github.com/berthcloud/berth/microversion"
 	"github.com/berthcloud/berth/ops/cloud"
-	"github.com/berthcloud/berth/ops/explain"
 	"github.com/berthcloud/berth/ops/lookup"
 	"github.com/berthcloud/berth/ops/novaquery"
 	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/placement/explain"
 )
 
 // explainOptions are the flags of "berth explain".

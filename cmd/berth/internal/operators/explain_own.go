@@ -12,8 +12,8 @@ import (
 	"github.com/berthcloud/berth/microversion"
 	"github.com/berthcloud/berth/ops/cloud"
 	"github.com/berthcloud/berth/ops/cloudapi"
-	"github.com/berthcloud/berth/ops/explain"
 	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/placement/explain"
 )
 
 // checkOwn refuses flags that --own has no use for: what names hosts, and what users cannot read.

@@ -215,7 +215,7 @@ func TestGroupsAreCounted(t *testing.T) {
 			providers := len(remaining)
 			maps.DeleteFunc(remaining, func(p *snapshot.Provider, _ *snapshot.Tree) bool { return !keep(p) })
 			if len(remaining) < providers {
-				want.Drops = append(want.Drops, Drop{Kind: string(kind), Providers: providers - len(remaining)})
+				want.Drops = append(want.Drops, Drop{Kind: kind, Providers: providers - len(remaining)})
 			}
 		}
 		for _, c := range g.Resources {

@@ -15,7 +15,7 @@ import (
 
 // A tree is an anchor when a candidate of the answer belongs to it, and has a reason when it is
 // none.
-func TestAnchorsAndMisses(t *testing.T) {
+func TestAnchorsAndReasons(t *testing.T) {
 	var cases tally
 	rapid.Check(t, func(rt *rapid.T) {
 		b := placementtest.Forest(rt)
@@ -38,17 +38,17 @@ func TestAnchorsAndMisses(t *testing.T) {
 			if anchors[name] != alone || r.HasAnchor(tree) != alone {
 				rt.Errorf("%s is an anchor: %v and %v, want %v", name, anchors[name], r.HasAnchor(tree), alone)
 			}
-			misses := r.Misses(tree)
-			if (len(misses) == 0) != alone {
-				rt.Errorf("%s is an anchor: %v, and misses %+v", name, alone, misses)
+			reasons := r.Reasons(tree)
+			if (len(reasons) == 0) != alone {
+				rt.Errorf("%s is an anchor: %v, and reasons %+v", name, alone, reasons)
 			}
 		}
 	})
 	cases.enough(t, mostHave)
 }
 
-// Misses name the constraint, the provider that comes closest, and the numbers.
-func TestMisses(t *testing.T) {
+// Reasons name the constraint, the provider that comes closest, and the numbers.
+func TestReasons(t *testing.T) {
 	b := placementtest.NewBuilder()
 	b.Provider("cn1").Inventory("VCPU", 16, func(r *placement.InventoryRow) {
 		r.Used, r.MaxUnit = 3, 8
@@ -75,7 +75,7 @@ func TestMisses(t *testing.T) {
 		}
 		return g
 	}
-	type miss struct {
+	type reason struct {
 		Kind                             candidates.Constraint
 		Suffix, Class, Provider, Lacking string
 		Requested, Most                  int64
@@ -84,16 +84,16 @@ func TestMisses(t *testing.T) {
 	vcpu := placement.RequestGroup{Resources: resources(amount("VCPU", 1))}
 	for name, c := range map[string]struct {
 		q    placement.Query
-		want []miss
+		want []reason
 	}{
 		"fits": {requests(vcpu), nil},
 		"max_unit": {
 			requests(placement.RequestGroup{Resources: resources(amount("VCPU", 9))}),
-			[]miss{{Kind: candidates.OutOfUnits, Class: "VCPU", Provider: "cn1", Lacking: "VCPU", Requested: 9, Most: 8}},
+			[]reason{{Kind: candidates.OutOfUnits, Class: "VCPU", Provider: "cn1", Lacking: "VCPU", Requested: 9, Most: 8}},
 		},
 		"the fullest step": {
 			requests(vcpu, bandwidth(750)),
-			[]miss{
+			[]reason{
 				{
 					Kind: candidates.NoCapacity, Suffix: "_p", Provider: "cn1/nic0", Lacking: "NET_BW_EGR_KILOBIT_PER_SEC",
 					Requested: 750, Most: 500,
@@ -102,7 +102,7 @@ func TestMisses(t *testing.T) {
 		},
 		"two classes": {
 			requests(both),
-			[]miss{
+			[]reason{
 				{
 					Kind: candidates.NoCapacity, Suffix: "_b", Provider: "cn1/nic2", Lacking: "NET_BW_EGR_KILOBIT_PER_SEC",
 					Requested: 750, Most: 90,
@@ -115,7 +115,7 @@ func TestMisses(t *testing.T) {
 		},
 		"two groups": {
 			requests(placement.RequestGroup{Resources: resources(amount("DISK_GB", 1))}, bandwidth(250, "CUSTOM_PHYSNET_2")),
-			[]miss{
+			[]reason{
 				{Kind: candidates.NoInventory, Class: "DISK_GB", Lacking: "DISK_GB", Requested: 1},
 				{
 					Kind: candidates.NoCapacity, Suffix: "_p", Provider: "cn1/nic1", Lacking: "NET_BW_EGR_KILOBIT_PER_SEC",
@@ -125,23 +125,23 @@ func TestMisses(t *testing.T) {
 		},
 		"enough of another kind": {
 			requests(bandwidth(250, "CUSTOM_FAST")),
-			[]miss{{Kind: candidates.RequiredTraits, Suffix: "_p", Provider: "cn1/nic0", Traits: []string{"CUSTOM_FAST"}}},
+			[]reason{{Kind: candidates.RequiredTraits, Suffix: "_p", Provider: "cn1/nic0", Traits: []string{"CUSTOM_FAST"}}},
 		},
 		"fewest traits": {
 			requests(bandwidth(50, "CUSTOM_PHYSNET_1", "CUSTOM_FAST")),
-			[]miss{{Kind: candidates.RequiredTraits, Suffix: "_p", Provider: "cn1/nic1", Traits: []string{"CUSTOM_FAST"}}},
+			[]reason{{Kind: candidates.RequiredTraits, Suffix: "_p", Provider: "cn1/nic1", Traits: []string{"CUSTOM_FAST"}}},
 		},
 		"root": {
 			placement.Query{
 				Groups: requests(vcpu).Groups, RootRequired: []string{"CUSTOM_FAST"}, RootForbidden: []string{"CUSTOM_OLD"},
 			},
-			[]miss{{Kind: candidates.RootRequired, Provider: "cn1", Traits: []string{"CUSTOM_FAST", "!CUSTOM_OLD"}}},
+			[]reason{{Kind: candidates.RootRequired, Provider: "cn1", Traits: []string{"CUSTOM_FAST", "!CUSTOM_OLD"}}},
 		},
 		"between them": {
 			requests(placement.RequestGroup{
 				Resources: resources(amount("VCPU", 1)), Required: [][]string{{"CUSTOM_FAST", "CUSTOM_PHYSNET_1"}},
 			}),
-			[]miss{{Kind: candidates.RequiredTraits, Traits: []string{"CUSTOM_FAST or CUSTOM_PHYSNET_1"}}},
+			[]reason{{Kind: candidates.RequiredTraits, Traits: []string{"CUSTOM_FAST or CUSTOM_PHYSNET_1"}}},
 		},
 		"together": {
 			placement.Query{
@@ -150,17 +150,17 @@ func TestMisses(t *testing.T) {
 					bandwidth(250), {Suffix: "_q", Resources: resources(amount("NET_BW_EGR_KILOBIT_PER_SEC", 250))},
 				},
 			},
-			[]miss{{Kind: candidates.Combination}},
+			[]reason{{Kind: candidates.Combination}},
 		},
 		"an aggregate without members": {
 			requests(placement.RequestGroup{Resources: resources(amount("VCPU", 1)), MemberOf: [][]placement.UUID{{"nobody"}}}),
-			[]miss{{Kind: candidates.MemberOf, Class: "VCPU", Provider: "cn1"}},
+			[]reason{{Kind: candidates.MemberOf, Class: "VCPU", Provider: "cn1"}},
 		},
 	} {
 		tree := slices.Collect(w.Trees())[0]
-		var got []miss
-		for _, m := range search(t, w, c.q).Misses(tree) {
-			one := miss{m.Kind, m.Suffix, m.Class, "", m.Lacking, m.Requested, m.Most, m.Traits}
+		var got []reason
+		for _, m := range search(t, w, c.q).Reasons(tree) {
+			one := reason{m.Kind, m.Suffix, m.Class, "", m.Lacking, m.Requested, m.Most, m.Traits}
 			if m.Provider != nil {
 				one.Provider = m.Provider.Name
 			}
@@ -174,7 +174,7 @@ func TestMisses(t *testing.T) {
 
 // Trees are counted in addition to providers: a tree is dropped by the constraint at which its last
 // provider is.
-func TestExplainCountsTrees(t *testing.T) {
+func TestCountTrees(t *testing.T) {
 	b := placementtest.NewBuilder()
 	b.Provider("a").Inventory("VCPU", 4)
 	b.Provider("a/x").Inventory("VCPU", 1)
@@ -182,16 +182,18 @@ func TestExplainCountsTrees(t *testing.T) {
 	b.Provider("c")
 	b.Provider("d").Aggregates("pooled")
 	b.Provider("pool").Inventory("VCPU", 8).Shares().Aggregates("pooled")
-	e, err := candidates.Explain(t.Context(), b.Snapshot(),
+	e, err := candidates.Count(t.Context(), b.Snapshot(),
 		requests(placement.RequestGroup{Resources: resources(amount("VCPU", 2))}))
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := map[candidates.Constraint][2]int{"left": {e.Requests[0].Left, e.Requests[0].LeftTrees}}
+	got := map[candidates.Constraint][2]int{"remaining": {e.Requests[0].Providers, e.Requests[0].Trees}}
 	for _, d := range e.Requests[0].Drops {
 		got[d.Kind] = [2]int{d.Providers, d.Trees}
 	}
-	want := map[candidates.Constraint][2]int{candidates.NoInventory: {2, 1}, candidates.NoCapacity: {2, 1}, "left": {2, 3}}
+	want := map[candidates.Constraint][2]int{
+		candidates.NoInventory: {2, 1}, candidates.NoCapacity: {2, 1}, "remaining": {2, 3},
+	}
 	if !maps.Equal(got, want) {
 		t.Errorf("providers and trees %v, want %v", got, want)
 	}

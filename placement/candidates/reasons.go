@@ -38,9 +38,9 @@ func (r *Result) HasAnchor(t *snapshot.Tree) bool {
 	return s.begin(t.Index()) && s.assignment.next()
 }
 
-// A Miss is a reason why a tree has no candidate: a request that none of its providers can serve,
+// A Reason is why a tree has no candidate: a request that none of its providers can serve,
 // or what stands in the way of all requests together.
-type Miss struct {
+type Reason struct {
 	Kind Constraint
 	// Suffix is the group, and Class the class of the unsuffixed group that the request is of; both
 	// are empty for what is about the whole query.
@@ -62,41 +62,41 @@ type Miss struct {
 	Traits []string
 }
 
-// Misses returns why a tree has no candidate, empty when it has one: what its root lacks, and a
-// miss for each request that no provider can serve, by itself, and for each further class of it of
-// which the closest provider has not enough; without any of the latter, that the requests cannot be
-// served together.
-func (r *Result) Misses(t *snapshot.Tree) []Miss {
-	q := *r.query.explicable()
-	var all []Miss
+// Reasons returns why a tree has no candidate, empty when it has one: what its root lacks, and a
+// reason for each request that no provider can serve, by itself, and for each further class of it
+// of which the closest provider has not enough; without any of the latter, that the requests cannot
+// be served together.
+func (r *Result) Reasons(t *snapshot.Tree) []Reason {
+	q := *r.query.withKnownGroups()
+	var reasons []Reason
 	if root := t.Root(); !q.rootQualifies(root) {
-		all = []Miss{{Kind: RootRequired, Provider: root, Traits: q.rootTraits(root)}}
+		reasons = []Reason{{Kind: RootRequired, Provider: root, Traits: q.rootTraits(root)}}
 		q.rootRequired, q.rootForbidden = nil, nil // so that the rest is looked at
 	}
-	unqualified := len(all)
+	unqualified := len(reasons)
 	s := newSolver(&q, r.done)
 	defer s.free()
 	s.enter(t.Index())
 	for k := range q.requests {
-		if miss, ok := q.closest(k, &s.treeOptions); !ok {
-			all = q.withFurther(append(all, miss), k, miss)
+		if reason, ok := q.closest(k, &s.treeOptions); !ok {
+			reasons = q.withFurther(append(reasons, reason), k, reason)
 		}
 	}
 	switch {
-	case len(all) > unqualified:
+	case len(reasons) > unqualified:
 	case r.query.unknown && r.query.resolved < len(r.query.requested.Groups):
 		// The search was over at a group with an unknown name: its aggregates have no members.
-		all = append(all, Miss{Kind: MemberOf, Suffix: r.query.requested.Groups[r.query.resolved].Suffix})
+		reasons = append(reasons, Reason{Kind: MemberOf, Suffix: r.query.requested.Groups[r.query.resolved].Suffix})
 	case q.impossible:
-		all = append(all, Miss{Kind: UnknownConstraint})
+		reasons = append(reasons, Reason{Kind: UnknownConstraint})
 	case !s.open(t.Index()) || !s.prepare():
-		all = append(all, Miss{Kind: RequiredTraits, Traits: q.missingTraits(&s.treeOptions)})
+		reasons = append(reasons, Reason{Kind: RequiredTraits, Traits: q.missingTraits(&s.treeOptions)})
 	default:
 		if s.start(); !s.assignment.next() {
-			all = append(all, Miss{Kind: Combination})
+			reasons = append(reasons, Reason{Kind: Combination})
 		}
 	}
-	return all
+	return reasons
 }
 
 // rootTraits lists what root_required wants and a root lacks, and with "!" what it has and must not
@@ -115,21 +115,21 @@ func (q *compiledQuery) rootTraits(root *snapshot.Provider) (names []string) {
 	return names
 }
 
-// closest returns the miss of the provider that comes closest to serving request k in the tree that
-// is entered; ok is true when one serves it.
-func (q *compiledQuery) closest(k int, o *treeOptions) (miss Miss, ok bool) {
+// closest returns why the provider that comes closest to serving request k in the tree that is
+// entered does not serve it; ok is true when one serves it.
+func (q *compiledQuery) closest(k int, o *treeOptions) (reason Reason, ok bool) {
 	r := &q.requests[k]
-	miss = Miss{Kind: NoInventory, Suffix: q.groups[r.group]}
+	reason = Reason{Kind: NoInventory, Suffix: q.groups[r.group]}
 	if !r.granular {
-		miss.Class = q.snapshot.ClassName(r.needs[0].class)
+		reason.Class = q.snapshot.ClassName(r.needs[0].class)
 	}
 	if r.granular && r.vacuous() {
-		miss.Kind = EmptyGroup
-		return miss, false
+		reason.Kind = EmptyGroup
+		return reason, false
 	}
 	if slices.ContainsFunc(o.sharing, func(at int32) bool { return q.sharingProviders[at].serves[k] }) &&
 		!r.excludesTree(o.tree.Root()) {
-		return miss, true
+		return reason, true
 	}
 	rootMember, excluded := r.rootCountsForAll(o.tree.Root()), r.excludesTree(o.tree.Root())
 	best := -1
@@ -139,24 +139,24 @@ func (q *compiledQuery) closest(k int, o *treeOptions) (miss Miss, ok bool) {
 		case v == fits && excluded:
 			v = isMember
 		case v == fits && r.within(o.treeIndex):
-			return miss, true
+			return reason, true
 		}
-		next := q.miss(r, p, v, need)
+		next := q.reason(r, p, v, need)
 		rank := r.rank(p, v, need, rootMember)
-		if rank < best || rank == best && !closer(next, miss) {
+		if rank < best || rank == best && !closer(next, reason) {
 			continue
 		}
-		next.Suffix, next.Class = miss.Suffix, miss.Class
-		best, miss = rank, next
+		next.Suffix, next.Class = reason.Suffix, reason.Class
+		best, reason = rank, next
 	}
-	return miss, false
+	return reason, false
 }
 
-// withFurther appends misses of the classes of request k after the one of a miss: those that the
-// same provider cannot give either.
-func (q *compiledQuery) withFurther(all []Miss, k int, first Miss) []Miss {
+// withFurther appends reasons for the classes of request k after the one of the first reason: those
+// that the same provider cannot give either.
+func (q *compiledQuery) withFurther(reasons []Reason, k int, first Reason) []Reason {
 	if first.Kind != NoCapacity && first.Kind != OutOfUnits {
-		return all
+		return reasons
 	}
 	r := &q.requests[k]
 	at := slices.IndexFunc(r.needs, func(n need) bool { return q.snapshot.ClassName(n.class) == first.Lacking })
@@ -170,11 +170,11 @@ func (q *compiledQuery) withFurther(all []Miss, k int, first Miss) []Miss {
 		case !has.Admits(n.amount):
 			v = outOfUnits
 		}
-		next := q.miss(r, first.Provider, v, at+1+i)
+		next := q.reason(r, first.Provider, v, at+1+i)
 		next.Suffix, next.Class = first.Suffix, first.Class
-		all = append(all, next)
+		reasons = append(reasons, next)
 	}
-	return all
+	return reasons
 }
 
 // rank orders providers by how many constraints they pass. Those that lack nothing but the amount
@@ -196,13 +196,13 @@ func (r *request) rank(p *snapshot.Provider, v verdict, need int, rootMember boo
 
 // closer reports whether a provider comes closer to serving a request than another one that fails
 // by the same constraint.
-func closer(a, b Miss) bool {
+func closer(a, b Reason) bool {
 	return cmp.Or(cmp.Compare(a.Most, b.Most), cmp.Compare(len(b.Traits), len(a.Traits))) > 0
 }
 
-// miss says why a provider cannot serve a request.
-func (q *compiledQuery) miss(r *request, p *snapshot.Provider, v verdict, need int) Miss {
-	m := Miss{Provider: p}
+// reason says why a provider cannot serve a request.
+func (q *compiledQuery) reason(r *request, p *snapshot.Provider, v verdict, need int) Reason {
+	m := Reason{Provider: p}
 	switch v {
 	case noInventory, outOfUnits, noCapacity:
 		m.Lacking, m.Requested = q.snapshot.ClassName(r.needs[need].class), r.needs[need].amount
