@@ -60,6 +60,7 @@ func testConsole(t *testing.T, k *keystonetest.Keystone, p pair) {
 		})
 	}
 	t.Run("Upstream", func(t *testing.T) { testConsoleOfUpstream(t, k, p) })
+	t.Run("Session", func(t *testing.T) { testConsoleSession(t, k) })
 }
 
 func password(who keystonetest.Persona, text string) object {

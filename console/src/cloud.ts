@@ -69,9 +69,9 @@ export async function loadTable(): Promise<void> {
         outage.value = (JSON.parse(event.data) as Outage).detail;
         break;
       case "reset":
-      case "end":
         void loadTable();
         break;
+      // After "end" the stream is made again: it says whether the session has ended, and is resumed after a login.
     }
   });
 }

@@ -30,7 +30,7 @@ async function logOut(): Promise<void> {
 
 export function Account() {
   const { login, begun, user, project, source } = session.value ?? {};
-  if (!begun) return null;
+  if (!begun || loginRequired.value) return null;
   return (
     <div class="account">
       {source && <span class="source">{source}</span>}

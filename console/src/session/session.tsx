@@ -50,6 +50,9 @@ export default function Login() {
     if (route.value.page === "session") navigate(href("hosts"));
   };
 
+  const ended = session.value?.begun && (
+    <p class="notice" role="status">The session has ended. After a login this page is shown again.</p>
+  );
   if (session.value?.login === "key") {
     return (
       <>
@@ -61,6 +64,7 @@ export default function Login() {
   return (
     <form class="login" onSubmit={(event) => void submit(event)}>
       <h1>Log in</h1>
+      {ended}
       {!isSecureContext && (
         <p class="notice">Log in over HTTPS: from here the browser would send the password in the clear, and keep no session.</p>
       )}
