@@ -78,7 +78,6 @@ func newServing(
 	v.ops = httpapi.NewSwitch(httpapi.NewOps(httpapi.OpsConfig{Metrics: reg, Ready: v.ready(nil)}))
 	v.front = httpapi.NewFront(v.api, frontSettings(cfg, g, as), m)
 	opts := serveOptions(cfg.Berth, log)
-	opts.Format = as
 	v.serve(open, opts, m)
 	return v, nil
 }

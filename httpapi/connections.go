@@ -101,9 +101,8 @@ func (l *ConnLimit) release(client netip.Addr) {
 // A limitedListener accepts what a ConnLimit admits.
 type limitedListener struct {
 	net.Listener
-	limit  *ConnLimit
-	tls    bool   // a refused client cannot be answered in plain text
-	format Format // of that answer
+	limit *ConnLimit
+	tls   bool // a refused client cannot be answered in plain text
 
 	closed chan struct{}
 	tasks  sync.WaitGroup // of refused clients
@@ -114,7 +113,7 @@ type limitedListener struct {
 
 // newLimitedListener puts the bounds of o.Limit, which is not nil, on a listener.
 func newLimitedListener(ln net.Listener, o ServeOptions) *limitedListener {
-	return &limitedListener{Listener: ln, limit: o.Limit, tls: o.TLS != nil, format: o.Format, closed: make(chan struct{})}
+	return &limitedListener{Listener: ln, limit: o.Limit, tls: o.TLS != nil, closed: make(chan struct{})}
 }
 
 // Accept returns the next connection that is admitted. One that must wait is kept open; those
@@ -181,7 +180,7 @@ func (l *limitedListener) refuse(c net.Conn) {
 		defer func() { <-l.limit.leaving }()
 		defer c.Close()
 		if !l.tls {
-			dismiss(c, l.format)
+			dismiss(c)
 		}
 	})
 }
@@ -200,17 +199,28 @@ func (l *limitedListener) begin(task func()) {
 // dismiss answers a client why it is not served. It first reads what the client sends, for a
 // moment: closing a connection with unread data loses the answer. It takes a second at most, and
 // reads at most 64 KiB.
-func dismiss(c net.Conn, as Format) {
+func dismiss(c net.Conn) {
 	if c.SetDeadline(time.Now().Add(time.Second)) != nil {
 		return
 	}
-	_, err := c.Write(rejected(as, http.StatusServiceUnavailable, "This client has too many connections."))
+	_, err := c.Write(rejection(http.StatusServiceUnavailable, "This client has too many connections."))
 	if err != nil {
 		return
 	}
 	if half, ok := c.(interface{ CloseWrite() error }); ok && half.CloseWrite() == nil {
 		io.Copy(io.Discard, io.LimitReader(c, 64<<10)) // it is of no interest
 	}
+}
+
+// rejection returns the whole answer to a client whose request is not read, in the plain text that
+// net/http writes in such a case. With 503 goes the advice to try again.
+func rejection(status int, reason string) []byte {
+	line, again := fmt.Sprintf("%d %s", status, http.StatusText(status)), ""
+	if status == http.StatusServiceUnavailable {
+		again = "Retry-After: " + retryAfter + "\r\n"
+	}
+	return fmt.Appendf(nil, "HTTP/1.1 %s\r\nContent-Type: text/plain; charset=utf-8\r\n%sConnection: close\r\n\r\n%s: %s",
+		line, again, line, reason)
 }
 
 // Close closes the listener and returns when all goroutines have ended, which

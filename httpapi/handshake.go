@@ -13,13 +13,11 @@ import (
 )
 
 // A tlsListener shakes hands with the clients of another listener, each in a goroutine of its own,
-// so that a slow one delays itself only. It accepts connections that agreed on a protocol:
-// *tls.Conn for HTTP/2, as net/http requires, and for HTTP/1.1 a tlsConn, which answers in the
-// API's format where net/http rejects a request by itself.
+// so that a slow one delays itself only. It accepts connections that agreed on a protocol. They are
+// a *tls.Conn each, as net/http requires for HTTP/2.
 type tlsListener struct {
 	net.Listener
 	config  *tls.Config
-	format  Format // of rejections
 	timeout time.Duration
 	log     *slog.Logger
 	metrics *Metrics
@@ -44,7 +42,7 @@ func newTLSListener(ln net.Listener, opts ServeOptions) *tlsListener {
 		protocols = []string{"h2", "http/1.1"}
 	}
 	l := &tlsListener{
-		Listener: ln, config: opts.TLS.server(protocols...), format: opts.Format, timeout: tlsTimeout,
+		Listener: ln, config: opts.TLS.server(protocols...), timeout: tlsTimeout,
 		log: opts.Log, metrics: opts.Metrics.orUnread(), ready: make(chan net.Conn), failed: make(chan error),
 	}
 	if t := opts.ReadHeaderTimeout; t > 0 {
@@ -103,12 +101,8 @@ func (l *tlsListener) handshake(c net.Conn) {
 		l.refuse(c, err)
 		return
 	}
-	var done net.Conn = t
-	if t.ConnectionState().NegotiatedProtocol != "h2" {
-		done = &tlsConn{conn{Conn: t, format: l.format}, t}
-	}
 	select {
-	case l.ready <- done:
+	case l.ready <- t:
 	case <-l.ctx.Done():
 		t.Close() // the listener is closed: no caller is left
 	}
@@ -129,16 +123,7 @@ func (l *tlsListener) refuse(c net.Conn, err error) {
 	var re tls.RecordHeaderError
 	if errors.As(err, &re) && re.Conn != nil && slices.Contains(httpBegins, string(re.RecordHeader[:])) {
 		if c.SetWriteDeadline(time.Now().Add(time.Second)) == nil {
-			c.Write(rejected(l.format, http.StatusBadRequest, "This port speaks TLS: use https.")) // it may have disconnected
+			c.Write(rejection(http.StatusBadRequest, "This port speaks TLS: use https.")) // it may have disconnected
 		}
 	}
 }
-
-// A tlsConn is a conn whose requests are marked as received over TLS.
-type tlsConn struct {
-	conn
-	tls *tls.Conn
-}
-
-// ConnectionState is what net/http puts into a request.
-func (c *tlsConn) ConnectionState() tls.ConnectionState { return c.tls.ConnectionState() }

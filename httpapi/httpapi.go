@@ -20,7 +20,6 @@
 //	serve.go            Serve: time-outs, HTTP/2, the graceful end
 //	connections.go, handshake.go, certificates.go, descriptors.go, unix.go
 //	                    listeners: bounds, TLS, certificates that are reloaded, sockets
-//	reject.go           requests that net/http refuses before any handler sees them
 //	front.go, forwarded.go, compress.go
 //	                    Front: bounds of requests, host names, prefix
 //	httpapi.go          API: the steps above; with route.go, accept.go, cors.go, pathfirst.go
@@ -230,12 +229,10 @@ func (a *API) authenticate(x *exchange, r *http.Request) (err error) {
 }
 
 // checkContent refuses a body by its headers, before routing as upstream does, and bounds the
-// reading of it. The texts of the 400s are those of upstream's PlacementHandler; the 413 is Berth's
-// own. A body without Content-Type is left to PathFirst.CheckMedia where there is one.
+// reading of it. The text of the 400 is that of upstream's PlacementHandler; the 413 is Berth's. A
+// Content-Length that is no number has been refused before, by net/http. A body without
+// Content-Type is left to PathFirst.CheckMedia where there is one.
 func (a *API) checkContent(x *exchange, r *http.Request) error {
-	if malformedLength(r) {
-		return &Error{Status: http.StatusBadRequest, Detail: "content-length header must be an integer"}
-	}
 	if r.ContentLength > 0 && r.Header.Get("Content-Type") == "" && a.cfg.PathFirst == nil {
 		return &Error{Status: http.StatusBadRequest, Detail: "content-type header required when content-length > 0"}
 	}

@@ -37,10 +37,8 @@ var explanations = map[int]string{
 	408: "The server has waited too long for the request to be sent by the client.",
 	409: "There was a conflict when trying to complete your request.",
 	413: "The body of your request was too large for this server.",
-	431: "The request header fields were too large",
 	500: "The server has either erred or is incapable of performing the requested operation.",
 	503: "The server is currently unavailable. Please try again at a later time.",
-	505: "The HTTP version is not supported.",
 }
 
 // statusTitle is the name of a status.

@@ -26,7 +26,6 @@ type ServeOptions struct {
 	TLS        *Certificates // nil: no TLS
 	Limit      *ConnLimit    // nil: no bound on connections
 	Metrics    *Metrics      // nil measures nothing
-	Format     Format        // of errors that the handler does not see; nil: Placement's
 }
 
 // withDefaults returns the options with a default in place of each zero. A negative duration is
@@ -63,8 +62,7 @@ func (o ServeOptions) withDefaults() ServeOptions {
 // when everything that it started has stopped. It returns nil after an orderly stop, and an error
 // when it had to cut requests off or the listener failed. It closes ln.
 //
-// Requests that are too malformed to reach h are answered in the format for errors of opts rather
-// than in net/http's.
+// Requests that are too malformed to reach h are answered by net/http, in plain text.
 func Serve(ctx context.Context, ln net.Listener, h http.Handler, opts ServeOptions) error {
 	opts = opts.withDefaults()
 	srv := &http.Server{
@@ -106,11 +104,10 @@ func Stopping(ctx context.Context) <-chan struct{} {
 // elsewhere than this server: the next request could be a piece of this one's body. That is so with
 // both Transfer-Encoding and Content-Length, and with Transfer-Encoding in HTTP/1.0 (RFC 9112,
 // 6.1). net/http takes the second field away in both cases, before it can be seen, so that all
-// requests in chunks and all of HTTP/1.0 end their connection. It is also so with a Content-Length
-// that is no length.
+// requests in chunks and all of HTTP/1.0 end their connection.
 func closing(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.ProtoMajor == 1 && (r.ProtoMinor == 0 || len(r.TransferEncoding) > 0 || r.Header[hiddenLength] != nil) {
+		if r.ProtoMajor == 1 && (r.ProtoMinor == 0 || len(r.TransferEncoding) > 0) {
 			w.Header()["Connection"] = connectionClose
 		}
 		next.ServeHTTP(w, r)
@@ -119,8 +116,7 @@ func closing(next http.Handler) http.Handler {
 
 var connectionClose = []string{"close"}
 
-// wrap puts the layers of a connection on a listener: its bounds, TLS, and the
-// format of errors.
+// wrap puts the layers of a connection on a listener: its bounds and TLS.
 func (o ServeOptions) wrap(ln net.Listener) net.Listener {
 	ln = &shortListener{Listener: ln, log: o.Log}
 	if o.Limit != nil {
@@ -129,7 +125,7 @@ func (o ServeOptions) wrap(ln net.Listener) net.Listener {
 	if o.TLS != nil {
 		return newTLSListener(ln, o)
 	}
-	return listener{ln, o.Format}
+	return ln
 }
 
 // protocols returns what a connection may speak. Without TLS, HTTP/2 is for clients that begin with

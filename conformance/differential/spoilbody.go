@@ -191,7 +191,7 @@ func (g *Generator) spoilText(r *Request) {
 			r.Target + "&=", r.Target + "&%FF=1", r.Target + "%ED%A0%80",
 		})
 	case g.chance(0.01) && !r.has("Content-Length"):
-		r.Header = append(r.Header, Field{"Content-Length", pick(g, []string{"0", "", "hi mom"})})
+		r.Header = append(r.Header, Field{"Content-Length", "0"})
 		r.Body = ""
 	case g.chance(0.05) && r.Body == "" && r.Method != http.MethodGet:
 		r.Body = pick(g, []string{"{}", "x", `{"name": "CUSTOM_GOLD"}`})

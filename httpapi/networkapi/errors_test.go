@@ -32,14 +32,8 @@ func TestUnavailable(t *testing.T) {
 // An error of an unknown path is an error like others too.
 func TestRejections(t *testing.T) {
 	for status, want := range map[int]string{
-		http.StatusBadRequest: `{"NeutronError": {"type": "HTTPBadRequest", "message": "why", ` +
-			`"detail": ""}}`,
-		http.StatusRequestHeaderFieldsTooLarge: `{"NeutronError": {"type": "HTTPRequestHeaderFieldsTooLarge", ` +
-			`"message": "why", "detail": ""}}`,
-		http.StatusNotImplemented: `{"NeutronError": {"type": "HTTPNotImplemented", "message": "why", ` +
-			`"detail": ""}}`,
-		http.StatusHTTPVersionNotSupported: `{"NeutronError": {"type": "HTTPHTTPVersionNotSupported", ` +
-			`"message": "why", "detail": ""}}`,
+		http.StatusForbidden:          `{"NeutronError": {"type": "HTTPForbidden", "message": "why", "detail": ""}}`,
+		http.StatusServiceUnavailable: `{"NeutronError": {"type": "HTTPServiceUnavailable", "message": "why", "detail": ""}}`,
 	} {
 		media, body := networkapi.Problem(httpapi.Problem{Status: status, Detail: "why", Unserved: true})
 		if media != "application/json" || string(body) != want {
