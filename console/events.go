@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/berthcloud/berth/httpapi"
+	"github.com/berthcloud/berth/httpserver"
 	"github.com/berthcloud/berth/ops/overview"
 )
 
@@ -69,7 +69,7 @@ func (c *Console) serveEvents(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		ctx, cancel := context.WithTimeout(r.Context(), keepAlive)
-		old, later, failure := c.follow.after(ctx, httpapi.Stopping(ctx), number, failed)
+		old, later, failure := c.follow.after(ctx, httpserver.Stopping(ctx), number, failed)
 		cancel()
 		switch {
 		case errors.Is(failure, errStopped):

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/berthcloud/berth/config"
-	"github.com/berthcloud/berth/httpapi"
+	"github.com/berthcloud/berth/httpserver"
 )
 
 // A Guard protects a service that accepts every client that can reach it, because it has noauth2 or
@@ -46,7 +46,7 @@ func (g *Guard) check(all []net.Listener) error {
 
 // hosts returns the names that requests may have in their Host headers: those in the settings, and
 // those of the addresses there.
-func (g *Guard) hosts(cfg *config.Service) *httpapi.Hosts {
+func (g *Guard) hosts(cfg *config.Service) *httpserver.Hosts {
 	if g == nil {
 		return nil
 	}
@@ -56,5 +56,5 @@ func (g *Guard) hosts(cfg *config.Service) *httpapi.Hosts {
 			names = append(names[:len(names):len(names)], name)
 		}
 	}
-	return httpapi.NewHosts(names...)
+	return httpserver.NewHosts(names...)
 }

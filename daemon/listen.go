@@ -9,7 +9,7 @@ import (
 	"syscall"
 
 	"github.com/berthcloud/berth/config"
-	"github.com/berthcloud/berth/httpapi"
+	"github.com/berthcloud/berth/httpserver"
 	"github.com/berthcloud/berth/systemd"
 )
 
@@ -57,7 +57,7 @@ func fillListeners(ctx context.Context, all *[]net.Listener, list string, b *con
 		var ln net.Listener
 		var err error
 		if a.Unix != "" {
-			ln, err = httpapi.ListenUnix(ctx, a.Unix, b.SocketMode())
+			ln, err = httpserver.ListenUnix(ctx, a.Unix, b.SocketMode())
 		} else {
 			ln, err = listenTCP(ctx, a.TCP)
 		}

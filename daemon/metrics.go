@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"github.com/berthcloud/berth/httpapi"
+	"github.com/berthcloud/berth/httpserver"
 	"github.com/berthcloud/berth/sqlstore"
 )
 
@@ -16,7 +17,8 @@ import (
 // in one process do not share metrics.
 type serviceMetrics struct {
 	registry *prometheus.Registry
-	http     *httpapi.Metrics
+	requests *httpapi.Metrics
+	server   *httpserver.Metrics
 	reloads  reloadMetrics
 	keystone *keystoneMetrics
 	database *databaseMetrics
@@ -29,7 +31,8 @@ func newServiceMetrics() *serviceMetrics {
 	reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return &serviceMetrics{
 		registry: reg,
-		http:     httpapi.NewMetrics(reg),
+		requests: httpapi.NewMetrics(reg),
+		server:   httpserver.NewMetrics(reg),
 		reloads:  newReloadMetrics(reg),
 		keystone: newKeystoneMetrics(reg),
 		database: newDatabaseMetrics(reg),

@@ -87,7 +87,7 @@ func watchedMetrics(t *testing.T) *placementMetrics {
 	m.keystone.hooks().Validated(keystone.Accepted)
 	m.keystone.hooks().Queries(time.Second, keystone.Accepted)
 	api := httpapi.New(httpapi.Config{
-		Service: "placement", History: microversion.Placement, Authenticate: httpapi.NoAuth, Metrics: m.http,
+		Service: "placement", History: microversion.Placement, Authenticate: httpapi.NoAuth, Metrics: m.requests,
 	})
 	api.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", http.NoBody))
 	return m

@@ -8,7 +8,7 @@ import (
 	"net/http"
 
 	"github.com/berthcloud/berth/config"
-	"github.com/berthcloud/berth/httpapi"
+	"github.com/berthcloud/berth/httpserver"
 )
 
 // Operators are the operators' pages of several services at one address, for a process with all of
@@ -32,7 +32,7 @@ func StartOperators(
 		return nil, err
 	}
 	o := &Operators{Addr: ln.Addr()}
-	o.servers.start(ln, httpapi.NewFront(h, frontSettings(cfg, g, nil), nil), serveOptions(cfg.Berth, log))
+	o.servers.start(ln, httpserver.NewFront(h, frontSettings(cfg, g, nil), nil), serveOptions(cfg.Berth, log))
 	return o, nil
 }
 

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/berthcloud/berth/config"
-	"github.com/berthcloud/berth/httpapi"
+	"github.com/berthcloud/berth/httpserver"
 	"github.com/berthcloud/berth/identity/policy"
 	"github.com/berthcloud/berth/logging"
 )
@@ -124,14 +124,14 @@ func NextToSettings(cfg *config.Service, path string) string {
 
 // serveOptions converts the settings. 0 means no bound in the settings, and the default in the
 // options.
-func serveOptions(b config.Berth, log *slog.Logger) httpapi.ServeOptions {
+func serveOptions(b config.Berth, log *slog.Logger) httpserver.ServeOptions {
 	bound := func(d, unbounded time.Duration) time.Duration {
 		if d == 0 {
 			return unbounded
 		}
 		return d
 	}
-	return httpapi.ServeOptions{
+	return httpserver.ServeOptions{
 		ReadHeaderTimeout: bound(b.ReadHeaderTimeout, -1),
 		ReadTimeout:       bound(b.ReadTimeout, -1),
 		WriteTimeout:      bound(b.WriteTimeout, -1),

@@ -33,6 +33,7 @@ import (
 	"github.com/berthcloud/berth/client"
 	"github.com/berthcloud/berth/config"
 	"github.com/berthcloud/berth/httpapi"
+	"github.com/berthcloud/berth/httpserver"
 	"github.com/berthcloud/berth/internal/gcpolicy"
 	"github.com/berthcloud/berth/network"
 	"github.com/berthcloud/berth/sqlstore"
@@ -147,7 +148,7 @@ func (s *Server) listen(ctx context.Context, p Process, b startOptions, m *servi
 		s.guard, s.anyToken = noAuthGuard(cfg, b.strategy), b.strategy != config.StrategyKeystone
 	}
 	var err error
-	if s.serving, err = newServing(ctx, cfg, s.guard, s.log, m.registry, m.http, b.format); err != nil {
+	if s.serving, err = newServing(ctx, cfg, s.guard, s.log, m.registry, m.server, b.format); err != nil {
 		return err
 	}
 	s.ln = s.serving.apiServers.listeners[0]
@@ -185,14 +186,14 @@ func (s *Server) openWithFront(
 	front func(http.Handler) http.Handler, c httpapi.Config, m *serviceMetrics, ready func() (bool, string),
 ) {
 	cfg := s.running.Common()
-	c.Authenticate, c.Log, c.Metrics = s.authenticate, s.log, m.http
+	c.Authenticate, c.Log, c.Metrics = s.authenticate, s.log, m.requests
 	c.MaxBody = int64(cfg.Berth.MaxBodySize)
 	if len(cfg.CORS.AllowedOrigin) > 0 {
 		cors := httpapi.CORS(cfg.CORS)
 		c.CORS = &cors
 	}
 	s.api = front(s.tracer.Handler(httpapi.New(c), routeNames(c.Routes)))
-	s.ops = httpapi.NewOps(httpapi.OpsConfig{
+	s.ops = httpserver.NewOps(httpserver.OpsConfig{
 		Metrics: m.registry, Cloud: s.cloud, Ready: s.serving.ready(ready), Profile: cfg.Berth.PProf,
 	})
 	s.serving.open(s.api, s.ops)

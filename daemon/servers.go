@@ -8,7 +8,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/berthcloud/berth/httpapi"
+	"github.com/berthcloud/berth/httpserver"
 )
 
 // httpServers are the HTTP servers of several listeners, which end together. The zero value has
@@ -26,12 +26,12 @@ type httpServers struct {
 }
 
 // start serves at one more listener.
-func (s *httpServers) start(ln net.Listener, h http.Handler, opts httpapi.ServeOptions) {
+func (s *httpServers) start(ln net.Listener, h http.Handler, opts httpserver.ServeOptions) {
 	ended := s.failed()
 	ctx, cancel := context.WithCancel(context.Background())
 	s.listeners, s.cancels = append(s.listeners, ln), append(s.cancels, cancel)
 	s.running.Go(func() {
-		err := httpapi.Serve(ctx, ln, h, opts)
+		err := httpserver.Serve(ctx, ln, h, opts)
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if s.err == nil && ctx.Err() == nil {

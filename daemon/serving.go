@@ -18,6 +18,7 @@ import (
 
 	"github.com/berthcloud/berth/config"
 	"github.com/berthcloud/berth/httpapi"
+	"github.com/berthcloud/berth/httpserver"
 	"github.com/berthcloud/berth/systemd"
 )
 
@@ -28,12 +29,12 @@ type serving struct {
 	notify *systemd.Notifier
 	reload chan os.Signal // SIGHUP; one is buffered until run receives it
 
-	api    *httpapi.Switch
+	api    *httpserver.Switch
 	format httpapi.Format // of the API's errors
-	ops    *httpapi.Switch
-	front  *httpapi.Front
-	limit  *httpapi.ConnLimit
-	certs  *httpapi.Certificates // nil without TLS
+	ops    *httpserver.Switch
+	front  *httpserver.Front
+	limit  *httpserver.ConnLimit
+	certs  *httpserver.Certificates // nil without TLS
 
 	leave       func() // called when the service begins to stop, to end waiting requests; nil for none
 	stopTimeout time.Duration
@@ -53,12 +54,12 @@ const stepTimeout = 5 * time.Minute
 // that the service is starting, in the format of its API's errors. The error is a [Failure], and
 // everything that was opened is closed.
 func newServing(
-	ctx context.Context, cfg *config.Service, g *Guard, log *slog.Logger, reg *prometheus.Registry, m *httpapi.Metrics,
+	ctx context.Context, cfg *config.Service, g *Guard, log *slog.Logger, reg *prometheus.Registry, m *httpserver.Metrics,
 	as httpapi.Format,
 ) (v *serving, err error) {
 	v = &serving{
 		log: log, format: as, notify: systemd.NewNotifier(), reload: make(chan os.Signal, 1),
-		limit: httpapi.NewConnLimit(limitSettings(cfg), m), stopTimeout: cfg.Berth.ShutdownTimeout,
+		limit: httpserver.NewConnLimit(limitSettings(cfg), m), stopTimeout: cfg.Berth.ShutdownTimeout,
 	}
 	if v.certs, err = loadCertificates(cfg, log, m); err != nil {
 		return nil, Fail(WrongSettings, err)
@@ -74,16 +75,16 @@ func newServing(
 	warnDescriptors(cfg.Berth.MaxConnections, log)
 	signal.Notify(v.reload, syscall.SIGHUP)
 	v.progress("opening the database")
-	v.api = httpapi.NewSwitch(httpapi.Unavailable(as, func() string { return "The service is " + v.state() + "." }))
-	v.ops = httpapi.NewSwitch(httpapi.NewOps(httpapi.OpsConfig{Metrics: reg, Ready: v.ready(nil)}))
-	v.front = httpapi.NewFront(v.api, frontSettings(cfg, g, as), m)
+	v.api = httpserver.NewSwitch(httpapi.Unavailable(as, func() string { return "The service is " + v.state() + "." }))
+	v.ops = httpserver.NewSwitch(httpserver.NewOps(httpserver.OpsConfig{Metrics: reg, Ready: v.ready(nil)}))
+	v.front = httpserver.NewFront(v.api, frontSettings(cfg, g, as), m)
 	opts := serveOptions(cfg.Berth, log)
 	v.serve(open, opts, m)
 	return v, nil
 }
 
 // serve begins to serve at the listeners.
-func (v *serving) serve(open listeners, opts httpapi.ServeOptions, m *httpapi.Metrics) {
+func (v *serving) serve(open listeners, opts httpserver.ServeOptions, m *httpserver.Metrics) {
 	for _, ln := range open.ops {
 		v.opsServers.start(ln, v.ops, opts)
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/berthcloud/berth/config"
-	"github.com/berthcloud/berth/httpapi"
+	"github.com/berthcloud/berth/httpserver"
 	"github.com/berthcloud/berth/logging"
 )
 
@@ -29,7 +29,7 @@ func startServing(t *testing.T) *serving {
 		t.Fatal(err)
 	}
 	reg := prometheus.NewRegistry()
-	v, err := newServing(t.Context(), &cfg.Service, nil, log, reg, httpapi.NewMetrics(reg), nil)
+	v, err := newServing(t.Context(), &cfg.Service, nil, log, reg, httpserver.NewMetrics(reg), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +59,7 @@ func TestListenersAnswerWhileStarting(t *testing.T) {
 		t.Errorf("/metrics answers %s", body)
 	}
 	isReady := v.ready(func() (bool, string) { return true, "there" })
-	v.open(http.NotFoundHandler(), httpapi.NewOps(httpapi.OpsConfig{Ready: isReady}))
+	v.open(http.NotFoundHandler(), httpserver.NewOps(httpserver.OpsConfig{Ready: isReady}))
 	if res, body := get(t, ops+"/readyz"); res.StatusCode != 200 || body != "there\n" {
 		t.Errorf("afterwards /readyz answers %d %q", res.StatusCode, body)
 	}
@@ -97,7 +97,7 @@ func TestReadyzWhileStopping(t *testing.T) {
 	v := startServing(t)
 	entered, leave := make(chan struct{}), make(chan struct{})
 	slow := http.HandlerFunc(func(http.ResponseWriter, *http.Request) { close(entered); <-leave })
-	v.open(slow, httpapi.NewOps(httpapi.OpsConfig{Ready: v.ready(func() (bool, string) { return true, "" })}))
+	v.open(slow, httpserver.NewOps(httpserver.OpsConfig{Ready: v.ready(func() (bool, string) { return true, "" })}))
 	answered := make(chan int)
 	go func() {
 		res, _ := get(t, "http://"+v.apiServers.addresses()+"/")
@@ -163,7 +163,7 @@ func TestServersReportTheFirstFailure(t *testing.T) {
 		t.Fatal(err)
 	}
 	var s httpServers
-	s.start(ln, http.NotFoundHandler(), httpapi.ServeOptions{})
+	s.start(ln, http.NotFoundHandler(), httpserver.ServeOptions{})
 	ln.Close()
 	select {
 	case <-s.failed():

@@ -7,40 +7,41 @@ import (
 
 	"github.com/berthcloud/berth/config"
 	"github.com/berthcloud/berth/httpapi"
+	"github.com/berthcloud/berth/httpserver"
 )
 
 // frontSettings converts the settings of the handlers in front of the API, whose errors have the
 // given format.
-func frontSettings(cfg *config.Service, g *Guard, as httpapi.Format) httpapi.FrontSettings {
-	return httpapi.FrontSettings{
+func frontSettings(cfg *config.Service, g *Guard, as httpapi.Format) httpserver.FrontSettings {
+	return httpserver.FrontSettings{
 		MaxRequests:     cfg.Berth.MaxRequests,
 		Prefix:          cfg.Berth.PathPrefix,
 		Hosts:           g.hosts(cfg),
 		Forwarded:       cfg.Proxy.EnableProxyHeadersParsing,
 		Proxies:         proxies(cfg),
-		Problem:         as,
+		Refuse:          httpapi.Refusal(as),
 		CompressMinSize: cfg.Berth.CompressMinSize,
 	}
 }
 
 // limitSettings converts the bounds of connections. Trusted proxies are exempt from the bound for
 // one address: the connections of all clients come from theirs.
-func limitSettings(cfg *config.Service) httpapi.LimitSettings {
-	return httpapi.LimitSettings{
+func limitSettings(cfg *config.Service) httpserver.LimitSettings {
+	return httpserver.LimitSettings{
 		Max:       cfg.Berth.MaxConnections,
 		PerClient: cfg.Berth.MaxConnectionsPerClient,
 		Exempt:    proxies(cfg),
 	}
 }
 
-func proxies(cfg *config.Service) httpapi.Proxies {
+func proxies(cfg *config.Service) httpserver.Proxies {
 	networks, unix := cfg.Berth.ProxyNetworks()
-	return httpapi.Proxies{Networks: networks, Unix: unix}
+	return httpserver.Proxies{Networks: networks, Unix: unix}
 }
 
 // tlsFiles returns the files for TLS, and whether TLS is enabled. The error is about a setting
 // without one that it needs.
-func tlsFiles(cfg *config.Service) (files httpapi.TLSFiles, enabled bool, err error) {
+func tlsFiles(cfg *config.Service) (files httpserver.TLSFiles, enabled bool, err error) {
 	b := &cfg.Berth
 	if (b.TLSCertFile == "") != (b.TLSKeyFile == "") {
 		return files, false, errors.New("[berth] tls_cert_file and tls_key_file: set both or none")
@@ -53,7 +54,7 @@ func tlsFiles(cfg *config.Service) (files httpapi.TLSFiles, enabled bool, err er
 		return files, false, errors.New("[berth] tls_agent_ca_file: agents can show certificates only when tls_cert_file " +
 			"and tls_key_file are set too")
 	}
-	files = httpapi.TLSFiles{
+	files = httpserver.TLSFiles{
 		Cert: b.TLSCertFile, Key: b.TLSKeyFile, ClientCA: b.TLSClientCAFile, AgentCA: b.TLSAgentCAFile,
 		MinVersion: tls.VersionTLS12,
 	}
@@ -64,10 +65,10 @@ func tlsFiles(cfg *config.Service) (files httpapi.TLSFiles, enabled bool, err er
 }
 
 // loadCertificates returns the certificates for TLS, nil when it is disabled.
-func loadCertificates(cfg *config.Service, log *slog.Logger, m *httpapi.Metrics) (*httpapi.Certificates, error) {
+func loadCertificates(cfg *config.Service, log *slog.Logger, m *httpserver.Metrics) (*httpserver.Certificates, error) {
 	files, enabled, err := tlsFiles(cfg)
 	if err != nil || !enabled {
 		return nil, err
 	}
-	return httpapi.LoadCertificates(files, log, m)
+	return httpserver.LoadCertificates(files, log, m)
 }

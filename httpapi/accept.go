@@ -1,8 +1,9 @@
 package httpapi
 
 import (
-	"strconv"
 	"strings"
+
+	"github.com/berthcloud/berth/httpserver"
 )
 
 const (
@@ -120,7 +121,7 @@ func parseRange(s string) (r mediaRange, rest string, ok bool) {
 			return r, s, false
 		case isWeight:
 			weighed = true
-			if r.quality, ok = weight(value); !ok {
+			if r.quality, ok = httpserver.ParseQuality(value); !ok {
 				return r, s, false
 			}
 		case !weighed && !hasValue:
@@ -160,19 +161,6 @@ func quoted(s string) int {
 		}
 	}
 	return 0
-}
-
-// weight reads a quality: 0 to 1 with at most three decimals.
-func weight(s string) (float64, bool) {
-	whole, decimals, _ := strings.Cut(s, ".")
-	if len(decimals) > 3 || whole != "0" && (whole != "1" || strings.Trim(decimals, "0") != "") {
-		return 0, false
-	}
-	if strings.Trim(decimals, "0123456789") != "" {
-		return 0, false
-	}
-	q, err := strconv.ParseFloat(strings.TrimSuffix(s, "."), 64)
-	return q, err == nil
 }
 
 // token splits s after its leading token.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/berthcloud/berth/fault"
+	"github.com/berthcloud/berth/httpserver"
 	"github.com/berthcloud/berth/identity"
 	"github.com/berthcloud/berth/identity/hostkey"
 )
@@ -14,7 +15,7 @@ import (
 // change while it is used.
 type Agents struct {
 	// Certificates verifies certificates of hosts; nil without TLS.
-	Certificates *Certificates
+	Certificates *httpserver.Certificates
 	// Keys verifies keys of hosts.
 	Keys hostkey.Keys
 	// TokensForAll lets every token with the role of agents act for all hosts.

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"strings"
@@ -66,27 +65,6 @@ func tooLarge(limit int64) error {
 		Detail: fmt.Sprintf("At most %d bytes are taken.", limit),
 	}
 }
-
-// AbsoluteURL returns the URL of a path of this service as the client reaches it, for Location
-// headers: with the scheme, host and prefix that a trusted proxy reports, or else those of the
-// request.
-func AbsoluteURL(r *http.Request, path string) string {
-	scheme, host := "http", r.Host
-	if r.TLS != nil {
-		scheme = "https"
-	}
-	a := arrivalOf(r)
-	if a.scheme != "" {
-		scheme = a.scheme
-	}
-	if addr, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr); ok && host == "" {
-		host = addr.String()
-	}
-	return scheme + "://" + strings.TrimSuffix(host, defaultPorts[scheme]) + a.mount + path
-}
-
-// defaultPorts are left out of URLs, as upstream does.
-var defaultPorts = map[string]string{"http": ":80", "https": ":443"}
 
 // SetLastModified sets Last-Modified, to the second, and Cache-Control: no-cache, which upstream
 // always sends together.

@@ -22,6 +22,7 @@ import (
 
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/httpapi"
+	"github.com/berthcloud/berth/httpserver"
 	"github.com/berthcloud/berth/identity"
 	"github.com/berthcloud/berth/logging"
 	"github.com/berthcloud/berth/microversion"
@@ -368,11 +369,11 @@ func TestRoutesByVersion(t *testing.T) {
 func TestAbsoluteURL(t *testing.T) {
 	r := httptest.NewRequest("GET", "/", nil)
 	r.Host = "h:1"
-	if got := httpapi.AbsoluteURL(r, "/traits/X"); got != "http://h:1/traits/X" {
+	if got := httpserver.AbsoluteURL(r, "/traits/X"); got != "http://h:1/traits/X" {
 		t.Errorf("AbsoluteURL = %s", got)
 	}
 	r.TLS = &tls.ConnectionState{}
-	if got := httpapi.AbsoluteURL(r, "/traits/X"); got != "https://h:1/traits/X" {
+	if got := httpserver.AbsoluteURL(r, "/traits/X"); got != "https://h:1/traits/X" {
 		t.Errorf("AbsoluteURL under TLS = %s", got)
 	}
 }

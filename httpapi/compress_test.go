@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/berthcloud/berth/httpapi"
+	"github.com/berthcloud/berth/httpserver"
 )
 
 // lines answers with n lines of JSON, which is one piece or many, and with the
@@ -30,7 +31,8 @@ func lines(n int) httpapi.Handler {
 func compressed(t *testing.T, h httpapi.Handler) string {
 	t.Helper()
 	a, _ := serveOne(h)
-	addr, _, _ := start(t, httpapi.NewFront(a, httpapi.FrontSettings{CompressMinSize: 1400}, nil), httpapi.ServeOptions{})
+	front := httpserver.NewFront(a, httpserver.FrontSettings{CompressMinSize: 1400}, nil)
+	addr := start(t, front, httpserver.ServeOptions{})
 	return "http://" + addr + "/x/y"
 }
 
@@ -208,7 +210,8 @@ func TestTooLongBodiesStillCloseTheConnection(t *testing.T) {
 		_, err := httpapi.ReadBody(r)
 		return err
 	})
-	addr, _, _ := start(t, httpapi.NewFront(a, httpapi.FrontSettings{CompressMinSize: 1400}, nil), httpapi.ServeOptions{})
+	front := httpserver.NewFront(a, httpserver.FrontSettings{CompressMinSize: 1400}, nil)
+	addr := start(t, front, httpserver.ServeOptions{})
 	got := send(t, addr, "POST /x/y HTTP/1.1\r\nHost: h\r\nX-Auth-Token: admin\r\nContent-Type: application/json\r\n"+
 		"OpenStack-API-Version: placement 1.39\r\nTransfer-Encoding: chunked\r\n\r\n14\r\n01234567890123456789\r\n0\r\n\r\n")
 	if !strings.HasPrefix(got, "HTTP/1.1 413 ") || !strings.Contains(got, "Connection: close\r\n") {
@@ -218,9 +221,9 @@ func TestTooLongBodiesStillCloseTheConnection(t *testing.T) {
 
 func BenchmarkFront(b *testing.B) {
 	a := mustServeOne(lines(1000))
-	for name, s := range map[string]httpapi.FrontSettings{"off": {}, "gzip": {CompressMinSize: 1400}} {
+	for name, s := range map[string]httpserver.FrontSettings{"off": {}, "gzip": {CompressMinSize: 1400}} {
 		b.Run(name, func(b *testing.B) {
-			f := httpapi.NewFront(a, s, nil)
+			f := httpserver.NewFront(a, s, nil)
 			r := request("GET", "/x/y", "")
 			r.Header.Set("Accept-Encoding", "gzip")
 			b.ReportAllocs()

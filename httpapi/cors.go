@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/berthcloud/berth/httpserver"
 )
 
 // CORS allows pages of other origins to call the API, as oslo.middleware's CORS does. It is not
@@ -74,7 +76,7 @@ func (g grant) apply(h http.Header) {
 // answer that is not 2xx. Placement has no answer to OPTIONS, so here the request goes no further,
 // and needs no token.
 func (c *CORS) preflight(x *exchange, r *http.Request) {
-	requested := splitList(r.Header.Values("Access-Control-Request-Headers"))
+	requested := httpserver.ListElements(r.Header.Values("Access-Control-Request-Headers"))
 	method := r.Header.Get("Access-Control-Request-Method")
 	allowed := slices.Contains(c.AllowMethods, method) && c.allowsHeaders(requested)
 	if !allowed {
@@ -104,15 +106,4 @@ func (c *CORS) allowsHeaders(requested []string) bool {
 		}
 	}
 	return true
-}
-
-// splitList returns the non-empty elements of a header.
-func splitList(values []string) []string {
-	var list []string
-	for _, s := range strings.Split(strings.Join(values, ","), ",") {
-		if s = strings.TrimSpace(s); s != "" {
-			list = append(list, s)
-		}
-	}
-	return list
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/berthcloud/berth/httpserver"
 	"github.com/berthcloud/berth/identity"
 	"github.com/berthcloud/berth/logging"
 	"github.com/berthcloud/berth/microversion"
@@ -48,7 +49,7 @@ const RequestIDHeader = "X-Openstack-Request-Id"
 // begin returns the exchange of a request, with a new request id. A global request id of the client
 // (X-Openstack-Request-Id) is kept for the log when it is well-formed.
 func begin(w http.ResponseWriter, r *http.Request) *exchange {
-	x := &exchange{ResponseWriter: w, start: time.Now(), mount: arrivalOf(r).mount}
+	x := &exchange{ResponseWriter: w, start: time.Now(), mount: httpserver.Mount(r)}
 	x.scope = scope{r.Context(), x}
 	x.origin.RequestID = newRequestID()
 	if id := r.Header.Get(RequestIDHeader); isRequestID(id) {

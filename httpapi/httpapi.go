@@ -1,7 +1,7 @@
 // Package httpapi is what Berth's HTTP surfaces share: routing by exact path, version negotiation,
-// authentication, the one error writer, the JSON writer, request ids, CORS, limits, access log,
-// metrics, and a server that stops gracefully. It is not for what any endpoint means, and it never
-// touches a store: the packages below it, one per wire, hold the handlers.
+// authentication, the one error writer, the JSON writer, request ids, CORS, access log and metrics.
+// It is not for what any endpoint means, and it never touches a store: the packages below it, one
+// per wire, hold the handlers. Package httpserver is below it.
 //
 // A request passes these steps, and the first that fails answers it:
 //
@@ -15,17 +15,12 @@
 //	request id → CORS → caller (401) → path and method (404) → version (400, 406) →
 //	media type (415) → content headers (400, 413) → version of the route (404) → handler
 //
-// To read the package, follow a connection inwards:
+// To read the package, follow a request inwards, which package httpserver has received:
 //
-//	serve.go            Serve: time-outs, HTTP/2, the graceful end
-//	connections.go, handshake.go, certificates.go, descriptors.go, unix.go
-//	                    listeners: bounds, TLS, certificates that are reloaded, sockets
-//	front.go, forwarded.go, compress.go
-//	                    Front: bounds of requests, host names, prefix
 //	httpapi.go          API: the steps above; with route.go, accept.go, cors.go, pathfirst.go
 //	exchange.go, scope.go
 //	                    the state of one request, which is its ResponseWriter and its context
-//	errors.go, problem.go, challenge.go
+//	errors.go, problem.go, challenge.go, refuse.go
 //	                    errors to statuses and bodies
 //	lists.go            the bound of requests for lists of one project
 //	json.go, jsontext.go, answer.go

@@ -6,6 +6,7 @@ import (
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/computeapi/wire"
 	"github.com/berthcloud/berth/httpapi/view"
+	"github.com/berthcloud/berth/httpserver"
 	"github.com/berthcloud/berth/microversion"
 )
 
@@ -20,7 +21,7 @@ func versionRoutes() []httpapi.Route {
 // getVersions lists the versions.
 func getVersions(w http.ResponseWriter, r *http.Request) error {
 	versions := []view.Object{
-		append(versionView(), wire.LinkList("links", wire.Link("self", httpapi.AbsoluteURL(r, wire.Prefix+"/")))),
+		append(versionView(), wire.LinkList("links", wire.Link("self", httpserver.AbsoluteURL(r, wire.Prefix+"/")))),
 	}
 	answer := view.Object{view.List("versions", versions, func(o view.Object) view.Object { return o })}
 	return httpapi.Respond(w, http.StatusOK, answer.Write)
@@ -35,7 +36,7 @@ func getVersion(w http.ResponseWriter, r *http.Request) error {
 		view.Text("base", "application/json"), view.Text("type", "application/vnd.openstack.compute+json;version=2.1"),
 	}
 	answer := wire.Single("version", append(versionView(),
-		wire.LinkList("links", wire.Link("self", httpapi.AbsoluteURL(r, wire.Prefix+"/")), documents),
+		wire.LinkList("links", wire.Link("self", httpserver.AbsoluteURL(r, wire.Prefix+"/")), documents),
 		wire.LinkList("media-types", media)))
 	return httpapi.Respond(w, http.StatusOK, answer.Write)
 }

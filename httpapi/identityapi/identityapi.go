@@ -11,6 +11,7 @@ import (
 
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/httpapi"
+	"github.com/berthcloud/berth/httpserver"
 	"github.com/berthcloud/berth/identity"
 	"github.com/berthcloud/berth/identity/local"
 )
@@ -116,13 +117,13 @@ func respond(w http.ResponseWriter, status int, v any) error {
 func theVersion(r *http.Request) object {
 	return object{
 		"id": "v3.14", "status": "stable", "updated": "2020-04-07T00:00:00Z",
-		"links":       []object{{"rel": "self", "href": httpapi.AbsoluteURL(r, "/v3/")}},
+		"links":       []object{{"rel": "self", "href": httpserver.AbsoluteURL(r, "/v3/")}},
 		"media-types": []object{{"base": "application/json", "type": "application/vnd.openstack.identity-v3+json"}},
 	}
 }
 
 func (a *API) versions(w http.ResponseWriter, r *http.Request) error {
-	w.Header().Set("Location", httpapi.AbsoluteURL(r, "/v3/"))
+	w.Header().Set("Location", httpserver.AbsoluteURL(r, "/v3/"))
 	return respond(w, http.StatusMultipleChoices, object{"versions": object{"values": []object{theVersion(r)}}})
 }
 

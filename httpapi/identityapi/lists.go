@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/berthcloud/berth/httpapi"
+	"github.com/berthcloud/berth/httpserver"
 	"github.com/berthcloud/berth/identity/local"
 )
 
@@ -131,7 +132,7 @@ func (a *API) endpoints() (all []object) {
 
 // links are those of a list.
 func links(r *http.Request) object {
-	return object{"self": httpapi.AbsoluteURL(r, r.URL.Path), "next": nil, "previous": nil}
+	return object{"self": httpserver.AbsoluteURL(r, r.URL.Path), "next": nil, "previous": nil}
 }
 
 // routes are those of one list. Requests for changes are answered with the reason for their
@@ -187,7 +188,7 @@ func matches(o object, r *http.Request) bool {
 }
 
 func (l list) linked(o object, r *http.Request) object {
-	o["links"] = object{"self": httpapi.AbsoluteURL(r, "/v3/"+l.many+"/"+o["id"].(string))}
+	o["links"] = object{"self": httpserver.AbsoluteURL(r, "/v3/"+l.many+"/"+o["id"].(string))}
 	return o
 }
 
@@ -243,7 +244,7 @@ func (a *API) assignments(w http.ResponseWriter, r *http.Request) error {
 					"user": shown(u.ID, u.Name, domain), "role": shown(roleID(role), role, nil),
 					"scope": object{"project": shown(project.ID, project.Name, domain)},
 					"links": object{
-						"assignment": httpapi.AbsoluteURL(r, "/v3/projects/"+project.ID+"/users/"+u.ID+"/roles/"+roleID(role)),
+						"assignment": httpserver.AbsoluteURL(r, "/v3/projects/"+project.ID+"/users/"+u.ID+"/roles/"+roleID(role)),
 					},
 				})
 			}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/httpapi"
+	"github.com/berthcloud/berth/httpserver"
 	"github.com/berthcloud/berth/images"
 )
 
@@ -75,7 +76,7 @@ var supported = []string{"2.15", "2.9", "2.7", "2.6", "2.5", "2.4", "2.3", "2.2"
 
 func versions(status int) httpapi.Handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
-		self := httpapi.AbsoluteURL(r, "/v2/")
+		self := httpserver.AbsoluteURL(r, "/v2/")
 		return httpapi.Respond(w, status, func(j *httpapi.JSON) {
 			j.Object()
 			j.Key("versions")

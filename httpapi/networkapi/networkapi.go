@@ -7,6 +7,7 @@ import (
 
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/resource"
+	"github.com/berthcloud/berth/httpserver"
 	"github.com/berthcloud/berth/network"
 	"github.com/berthcloud/berth/network/agents"
 	"github.com/berthcloud/berth/network/service"
@@ -62,7 +63,7 @@ func (a *API) access() resource.Access { return resource.Access{Policy: a.Policy
 // link is the URL of a path.
 func (a *API) link(r *http.Request, path string) string {
 	if a.LinkPrefix == "" {
-		return httpapi.AbsoluteURL(r, path)
+		return httpserver.AbsoluteURL(r, path)
 	}
 	return strings.TrimRight(strings.TrimRight(a.LinkPrefix, "/")+path, "/")
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/berthcloud/berth/httpapi"
+	"github.com/berthcloud/berth/httpserver"
 	"github.com/berthcloud/berth/logging"
 )
 
@@ -98,17 +99,18 @@ func BenchmarkReads(b *testing.B) {
 }
 
 // benchAPI returns what the program serves, with a log file and metrics.
-func benchAPI(b *testing.B) (http.Handler, *httpapi.Metrics) {
+func benchAPI(b *testing.B) (http.Handler, *httpserver.Metrics) {
 	b.Helper()
 	log, out, err := logging.Open(logging.Options{File: filepath.Join(b.TempDir(), "berth.log"), Text: true}, nil)
 	if err != nil {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { out.Close() })
-	metrics := httpapi.NewMetrics(prometheus.NewRegistry())
-	api := newAPI(b, func(c *httpapi.Config) { c.Log, c.Metrics = log, metrics })
+	reg := prometheus.NewRegistry()
+	requests, metrics := httpapi.NewMetrics(reg), httpserver.NewMetrics(reg)
+	api := newAPI(b, func(c *httpapi.Config) { c.Log, c.Metrics = log, requests })
 	benchSnapshot(b, api)
-	return httpapi.NewFront(api, httpapi.FrontSettings{MaxRequests: 2000, CompressMinSize: 1400}, metrics), metrics
+	return httpserver.NewFront(api, httpserver.FrontSettings{MaxRequests: 2000, CompressMinSize: 1400}, metrics), metrics
 }
 
 // BenchmarkHandling answers reads without a connection: what Berth adds to
@@ -143,7 +145,7 @@ func (d *discard) WriteHeader(status int)      { d.status = status }
 func (d *discard) Write(p []byte) (int, error) { return len(p), nil }
 
 // serveForBench serves h as the program does and returns its address.
-func serveForBench(b *testing.B, h http.Handler, m *httpapi.Metrics) string {
+func serveForBench(b *testing.B, h http.Handler, m *httpserver.Metrics) string {
 	b.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -151,8 +153,8 @@ func serveForBench(b *testing.B, h http.Handler, m *httpapi.Metrics) string {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	limit := httpapi.NewConnLimit(httpapi.LimitSettings{}, m)
-	go func() { ended <- httpapi.Serve(ctx, ln, h, httpapi.ServeOptions{Limit: limit, Metrics: m}) }()
+	limit := httpserver.NewConnLimit(httpserver.LimitSettings{}, m)
+	go func() { ended <- httpserver.Serve(ctx, ln, h, httpserver.ServeOptions{Limit: limit, Metrics: m}) }()
 	b.Cleanup(func() {
 		cancel()
 		if err := <-ended; err != nil {

@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"github.com/berthcloud/berth/httpapi"
+	"github.com/berthcloud/berth/httpserver"
 	"github.com/berthcloud/berth/placement"
 )
 
@@ -72,7 +73,7 @@ func (a *API) createClass(w http.ResponseWriter, r *http.Request) error {
 	if err := a.Placement.CreateClass(r.Context(), name); err != nil {
 		return err
 	}
-	w.Header().Set("Location", httpapi.AbsoluteURL(r, classPath(name)))
+	w.Header().Set("Location", httpserver.AbsoluteURL(r, classPath(name)))
 	w.WriteHeader(http.StatusCreated)
 	return nil
 }
@@ -118,7 +119,7 @@ func (a *API) putClass(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	w.Header().Set("Location", httpapi.AbsoluteURL(r, classPath(name)))
+	w.Header().Set("Location", httpserver.AbsoluteURL(r, classPath(name)))
 	w.WriteHeader(createdOrNoContent(created))
 	return nil
 }

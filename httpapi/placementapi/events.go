@@ -17,6 +17,7 @@ import (
 
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/httpapi"
+	"github.com/berthcloud/berth/httpserver"
 	"github.com/berthcloud/berth/identity"
 	"github.com/berthcloud/berth/placement"
 	"github.com/berthcloud/berth/placement/events"
@@ -129,7 +130,7 @@ func (a *API) getEvents(w http.ResponseWriter, r *http.Request) error {
 	}
 	defer reader.Close()
 	h := w.Header()
-	h.Set("Content-Type", httpapi.EventStream)
+	h.Set("Content-Type", httpserver.EventStream)
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Accel-Buffering", "no") // nginx passes on what it gets
 	if r.ProtoMajor == 1 {
@@ -295,7 +296,7 @@ func (s *stream) run(ctx context.Context, expires time.Time) string {
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	stopping := httpapi.Stopping(ctx)
+	stopping := httpserver.Stopping(ctx)
 	stopped := make(chan struct{})
 	defer close(stopped)
 	go func() {

@@ -23,6 +23,7 @@ import (
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/placementapi"
 	"github.com/berthcloud/berth/httpapi/placementapi/placementapitest"
+	"github.com/berthcloud/berth/httpserver"
 	"github.com/berthcloud/berth/identity"
 	"github.com/berthcloud/berth/identity/policy"
 	"github.com/berthcloud/berth/internal/sqltest"
@@ -456,9 +457,9 @@ func TestEventsStopWithTheServer(t *testing.T) {
 	defer stop()
 	served := make(chan error, 1)
 	// A stream is longer than the server's time-outs.
-	opts := httpapi.ServeOptions{ReadTimeout: 50 * time.Millisecond, WriteTimeout: 50 * time.Millisecond}
+	opts := httpserver.ServeOptions{ReadTimeout: 50 * time.Millisecond, WriteTimeout: 50 * time.Millisecond}
 	go func() {
-		served <- httpapi.Serve(ctx, ln, httpapi.NewFront(api, httpapi.FrontSettings{CompressMinSize: 1}, nil), opts)
+		served <- httpserver.Serve(ctx, ln, httpserver.NewFront(api, httpserver.FrontSettings{CompressMinSize: 1}, nil), opts)
 	}()
 	r, _ := http.NewRequest(http.MethodGet, "http://"+ln.Addr().String()+"/berth/v1/events", nil)
 	r.Header.Set("X-Auth-Token", "admin")

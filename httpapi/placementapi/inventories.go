@@ -7,6 +7,7 @@ import (
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/pyjson"
+	"github.com/berthcloud/berth/httpserver"
 	"github.com/berthcloud/berth/placement"
 )
 
@@ -94,7 +95,7 @@ func (a *API) addInventory(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	w.Header().Set("Location", httpapi.AbsoluteURL(r, providerPath(p.UUID)+"/inventories/"+inv.Class))
+	w.Header().Set("Location", httpserver.AbsoluteURL(r, providerPath(p.UUID)+"/inventories/"+inv.Class))
 	return a.respondInventory(w, r, http.StatusCreated, inv.Inventory, v, g, time.Time{})
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/pyjson"
 	"github.com/berthcloud/berth/httpapi/pyschema"
+	"github.com/berthcloud/berth/httpserver"
 	"github.com/berthcloud/berth/placement"
 	"github.com/berthcloud/berth/placement/snapshot"
 )
@@ -105,7 +106,7 @@ func (a *API) createProvider(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	w.Header().Set("Location", httpapi.AbsoluteURL(r, providerPath(info.UUID)))
+	w.Header().Set("Location", httpserver.AbsoluteURL(r, providerPath(info.UUID)))
 	if minor(r) < 20 {
 		w.WriteHeader(http.StatusCreated)
 		return nil

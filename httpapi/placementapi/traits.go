@@ -10,6 +10,7 @@ import (
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/pyjson"
+	"github.com/berthcloud/berth/httpserver"
 	"github.com/berthcloud/berth/placement"
 	"github.com/berthcloud/berth/placement/snapshot"
 )
@@ -207,7 +208,7 @@ func (a *API) putTrait(w http.ResponseWriter, r *http.Request) error {
 	}
 	t, _ := snapshot.Traits().Named(name)
 	a.modified(w, r, t.Modified)
-	w.Header().Set("Location", httpapi.AbsoluteURL(r, "/traits/"+name))
+	w.Header().Set("Location", httpserver.AbsoluteURL(r, "/traits/"+name))
 	w.WriteHeader(createdOrNoContent(created))
 	return nil
 }

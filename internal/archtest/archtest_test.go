@@ -102,23 +102,25 @@ var rules = []struct{ pkg, may string }{
 	{"sqlstore/sqlconn", "fault"},
 	{"sqlstore/migrations", ""},
 
-	{"httpapi", "fault httpapi/pyjson identity identity/hostkey logging microversion"},
+	{"httpserver", ""},
+	{"httpapi", "fault httpapi/pyjson httpserver identity identity/hostkey logging microversion"},
 	{"httpapi/pyjson", ""},
 	{"httpapi/pyschema", "httpapi/pyjson"},
-	{"httpapi/placementapi", "fault httpapi httpapi/pyjson httpapi/pyschema identity identity/policy microversion " +
-		"placement/explain placement placement/candidates placement/events placement/service placement/snapshot"},
+	{"httpapi/placementapi", "fault httpapi httpapi/pyjson httpapi/pyschema httpserver identity identity/policy " +
+		"microversion placement placement/candidates placement/events placement/explain placement/service " +
+		"placement/snapshot"},
 
 	{"httpapi/placementapi/placementapitest", "httpapi httpapi/placementapi identity/policy microversion placement " +
 		"placement/service sqlstore"},
-	{"httpapi/identityapi", "fault httpapi identity identity/local"},
+	{"httpapi/identityapi", "fault httpapi httpserver identity identity/local"},
 	{"images", ""},
-	{"httpapi/imageapi", "fault httpapi images"},
+	{"httpapi/imageapi", "fault httpapi httpserver images"},
 	{"httpapi/view", "httpapi httpapi/pyjson"},
 	{"httpapi/computeapi", "compute/catalog compute/fleet compute/servers httpapi httpapi/computeapi/catalogapi " +
 		"httpapi/computeapi/fleetapi httpapi/computeapi/serversapi httpapi/computeapi/wire httpapi/pyjson httpapi/view " +
-		"identity/policy microversion"},
+		"httpserver identity/policy microversion"},
 	{"httpapi/computeapi/wire", "compute compute/catalog compute/fleet compute/servers fault httpapi httpapi/pyjson " +
-		"httpapi/pyschema httpapi/view identity identity/policy microversion"},
+		"httpapi/pyschema httpapi/view httpserver identity identity/policy microversion"},
 	{"httpapi/computeapi/catalogapi", "compute compute/catalog fault httpapi httpapi/computeapi/wire httpapi/pyjson " +
 		"httpapi/pyschema httpapi/view"},
 	{"httpapi/computeapi/fleetapi", "compute compute/fleet compute/hostlist compute/inventory fault guarantee httpapi " +
@@ -126,9 +128,9 @@ var rules = []struct{ pkg, may string }{
 	{"httpapi/computeapi/serversapi", "compute compute/servers fault httpapi httpapi/computeapi/wire httpapi/pyjson " +
 		"httpapi/pyschema httpapi/view"},
 	{"httpapi/resource", "fault httpapi httpapi/pyjson identity identity/policy rows"},
-	{"httpapi/networkapi", "fault guarantee httpapi httpapi/pyjson httpapi/resource identity identity/policy network " +
-		"network/agents network/portlist network/ports network/qos network/reallocation network/security network/service " +
-		"network/topology"},
+	{"httpapi/networkapi", "fault guarantee httpapi httpapi/pyjson httpapi/resource httpserver identity " +
+		"identity/policy network network/agents network/portlist network/ports network/qos network/reallocation " +
+		"network/security network/service network/topology"},
 
 	{"agent", "agent/failover agent/settings internal/backoff network/portlist"},
 	{"agent/enforce", "agent agent/ovs agent/ovsdb agent/settings agent/tc guarantee network/portlist"},
@@ -154,14 +156,14 @@ var rules = []struct{ pkg, may string }{
 		"placement/service"},
 	{"internal/ovstest", "internal/process"},
 
-	{"daemon", "agent/ovsdb client client/glanceclient client/neutronclient client/novaclient " +
-		"client/placementclient compute compute/catalog compute/fleet compute/lifecycle compute/request " +
-		"compute/scheduler compute/selection compute/serverports compute/servers config console fault " +
-		"guarantee httpapi httpapi/computeapi httpapi/networkapi httpapi/placementapi identity " +
-		"identity/authcheck identity/hostkey identity/keystone identity/policy internal/gcpolicy logging " +
-		"microversion network network/agents network/ovnagents network/routed network/service " +
-		"network/tracking ops/cloud ops/exporter placement placement/candidates placement/providertree " +
-		"placement/service placement/snapshot sqlstore sqlstore/rowtable systemd tracing watch"},
+	{"daemon", "agent/ovsdb client client/glanceclient client/neutronclient client/novaclient client/placementclient " +
+		"compute compute/catalog compute/fleet compute/lifecycle compute/request compute/scheduler compute/selection " +
+		"compute/serverports compute/servers config console fault guarantee httpapi httpapi/computeapi " +
+		"httpapi/networkapi httpapi/placementapi httpserver identity identity/authcheck identity/hostkey " +
+		"identity/keystone identity/policy internal/gcpolicy logging microversion network network/agents " +
+		"network/ovnagents network/routed network/service network/tracking ops/cloud ops/exporter placement " +
+		"placement/candidates placement/providertree placement/service placement/snapshot sqlstore sqlstore/rowtable " +
+		"systemd tracing watch"},
 	{"daemon/hostagent", "agent agent/driver agent/driver/netns agent/enforce agent/host agent/node agent/ovsdb " +
 		"agent/settings agent/tc client client/berthclient compute compute/inventory config daemon guarantee logging " +
 		"osloconfig"},
@@ -199,13 +201,13 @@ var rules = []struct{ pkg, may string }{
 		"sqlstore/migrations"},
 	{"cmd/berth/internal/operators", "allocations client client/placementclient cmd/berth/internal/cli " +
 		"cmd/berth/internal/database compute/request config console daemon dbtool fault guarantee httpapi " +
-		"httpapi/placementapi logging microversion ops/audit ops/capacity ops/changefeed ops/cloud " +
+		"httpapi/placementapi httpserver logging microversion ops/audit ops/capacity ops/changefeed ops/cloud " +
 		"ops/cloud/index ops/cloudapi ops/doctor placement/explain ops/exporter ops/heal ops/lookup ops/metrics " +
 		"ops/novaquery ops/records ops/reshape ops/restore ops/upgrade osloconfig placement " +
 		"placement/providertree placement/snapshot systemd"},
-	{"console", "compute/request fault httpapi httpapi/placementapi identity microversion ops/audit " +
-		"ops/capacity ops/cloud ops/cloud/index ops/cloudapi placement/explain ops/heal ops/lookup ops/metrics " +
-		"ops/novaquery ops/overview ops/records placement placement/snapshot"},
+	{"console", "compute/request fault httpapi httpapi/placementapi httpserver identity microversion ops/audit " +
+		"ops/capacity ops/cloud ops/cloud/index ops/cloudapi placement/explain ops/heal ops/lookup " +
+		"ops/metrics ops/novaquery ops/overview ops/records placement placement/snapshot"},
 	{"console/build", ""},
 	{"config/configtest", "config internal/upstreamtest osloconfig"},
 	{"internal/archtest", ""},
@@ -350,11 +352,9 @@ func TestSQLStaysInTheStore(t *testing.T) {
 		{"net/http", []string{
 			"client", "client/*", "httpapi", "httpapi/computeapi", "httpapi/computeapi/*", "httpapi/identityapi",
 			"httpapi/imageapi", "httpapi/networkapi", "httpapi/placementapi", "httpapi/placementapi/placementapitest",
-			"httpapi/resource", "identity/keystone", "ops/cloudapi", "ops/exporter", "tracing", "cmd/berth", "console",
-			"console/build",
-			"daemon",
-			"devcloud", "internal/fakehosts", "internal/keystonetest", "internal/process", "conformance", "conformance/*",
-			"bench", "bench/*",
+			"httpapi/resource", "httpserver", "identity/keystone", "ops/cloudapi", "ops/exporter", "tracing", "cmd/berth",
+			"console", "console/build", "daemon", "devcloud", "internal/fakehosts", "internal/keystonetest", "internal/process",
+			"conformance", "conformance/*", "bench", "bench/*",
 		}},
 	}
 	for pkg, files := range packages(t) {

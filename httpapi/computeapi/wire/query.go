@@ -9,10 +9,10 @@ import (
 	"unicode/utf8"
 
 	"github.com/berthcloud/berth/fault"
-	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/pyjson"
 	"github.com/berthcloud/berth/httpapi/pyschema"
 	"github.com/berthcloud/berth/httpapi/view"
+	"github.com/berthcloud/berth/httpserver"
 )
 
 // A QuerySchema is the schema of a query string. Parameters that it does not name are ignored
@@ -238,7 +238,7 @@ func (q *Request) urlBelow(base, path string) string {
 	if project := projectOf(q.Context()); project != "" {
 		base += "/" + project
 	}
-	return httpapi.AbsoluteURL(q.Request, base+"/"+path)
+	return httpserver.AbsoluteURL(q.Request, base+"/"+path)
 }
 
 // Links are those of an object: as this version has it, and without a version.

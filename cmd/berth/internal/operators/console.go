@@ -15,6 +15,7 @@ import (
 	"github.com/berthcloud/berth/console"
 	"github.com/berthcloud/berth/dbtool"
 	"github.com/berthcloud/berth/httpapi"
+	"github.com/berthcloud/berth/httpserver"
 	"github.com/berthcloud/berth/logging"
 	"github.com/berthcloud/berth/ops/cloud"
 )
@@ -132,10 +133,10 @@ func (x *consoleOptions) run(ctx context.Context) error {
 
 // serve answers requests that name this machine. Streams of events have time-outs of their own.
 func (x *consoleOptions) serve(ctx context.Context, ln net.Listener, c *console.Console, log *slog.Logger) error {
-	front := httpapi.NewFront(c, httpapi.FrontSettings{
-		MaxRequests: 200, Hosts: httpapi.NewHosts(), CompressMinSize: 1024,
+	front := httpserver.NewFront(c, httpserver.FrontSettings{
+		MaxRequests: 200, Hosts: httpserver.NewHosts(), CompressMinSize: 1024, Refuse: httpapi.Refusal(nil),
 	}, nil)
-	return httpapi.Serve(ctx, ln, front, httpapi.ServeOptions{Log: log, StopTimeout: time.Second})
+	return httpserver.Serve(ctx, ln, front, httpserver.ServeOptions{Log: log, StopTimeout: time.Second})
 }
 
 // open returns the source that the flags name. The records are read once, so that what is wrong

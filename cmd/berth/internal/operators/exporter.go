@@ -17,8 +17,8 @@ import (
 	"github.com/berthcloud/berth/cmd/berth/internal/cli"
 	"github.com/berthcloud/berth/cmd/berth/internal/database"
 	"github.com/berthcloud/berth/dbtool"
-	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/placementapi"
+	"github.com/berthcloud/berth/httpserver"
 	"github.com/berthcloud/berth/logging"
 	"github.com/berthcloud/berth/microversion"
 	"github.com/berthcloud/berth/ops/cloud"
@@ -41,7 +41,7 @@ type exporterOptions struct {
 	flavorPorts  []string
 	compatible   []string
 	metrics      metrics.Options
-	tls          httpapi.TLSFiles
+	tls          httpserver.TLSFiles
 	namedQueries []metrics.Query
 	pairs        []metrics.Pair
 }
@@ -209,9 +209,9 @@ func (x *exporterOptions) run(ctx context.Context) error {
 	}
 	defer output.Close()
 	o := exporter.Options{Interval: x.interval, Metrics: x.metrics, Log: log}
-	serve := httpapi.ServeOptions{Log: log}
+	serve := httpserver.ServeOptions{Log: log}
 	if x.tls.Cert != "" {
-		if serve.TLS, err = httpapi.LoadCertificates(x.tls, log, nil); err != nil {
+		if serve.TLS, err = httpserver.LoadCertificates(x.tls, log, nil); err != nil {
 			return cli.Fail(cli.ExitUsage, err)
 		}
 	}
@@ -238,7 +238,7 @@ func (x *exporterOptions) run(ctx context.Context) error {
 	if err := systemd.NewNotifier().Ready("serving metrics"); err != nil {
 		log.Warn("systemd cannot be notified", "error", err)
 	}
-	err = httpapi.Serve(ctx, ln, e.Handler(), serve)
+	err = httpserver.Serve(ctx, ln, e.Handler(), serve)
 	stop()
 	<-done
 	return cli.Fail(cli.ExitFailure, err)

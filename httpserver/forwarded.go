@@ -1,4 +1,4 @@
-package httpapi
+package httpserver
 
 import (
 	"net"
@@ -195,5 +195,5 @@ func headerList(h http.Header, name string) []string {
 	if len(lines) == 0 {
 		return nil
 	}
-	return splitList(lines)
+	return ListElements(lines)
 }

@@ -1,4 +1,4 @@
-package httpapi
+package httpserver
 
 import (
 	"net/http"
@@ -163,6 +163,6 @@ func codingWeight(params string) float64 {
 	if !ok || !strings.EqualFold(strings.TrimSpace(name), "q") {
 		return 1
 	}
-	q, _ := weight(strings.TrimSpace(value)) // 0 when it is none
+	q, _ := ParseQuality(strings.TrimSpace(value)) // 0 when it is none
 	return q
 }

@@ -2,25 +2,16 @@ package httpapi
 
 import (
 	"net/http"
-	"sync/atomic"
+
+	"github.com/berthcloud/berth/httpserver"
 )
 
-// A Switch is a handler that can be replaced while it serves. It may be used from many goroutines.
-type Switch struct{ current atomic.Pointer[http.Handler] }
-
-// NewSwitch returns a Switch that begins with h.
-func NewSwitch(h http.Handler) *Switch {
-	s := new(Switch)
-	s.Set(h)
-	return s
-}
-
-// Set makes h answer the requests that arrive from now on.
-func (s *Switch) Set(h http.Handler) { s.current.Store(&h) }
-
-// ServeHTTP calls the current handler.
-func (s *Switch) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	(*s.current.Load()).ServeHTTP(w, r)
+// Refusal returns what answers a request that no API sees, in the format of an API's errors; nil is
+// Placement's.
+func Refusal(as Format) httpserver.Refuser {
+	return func(w http.ResponseWriter, r *http.Request, status int, detail string) {
+		refuse(w, r, as, status, detail)
+	}
 }
 
 // Unavailable returns a handler that answers every request with 503, the current detail, and

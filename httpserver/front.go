@@ -1,7 +1,8 @@
-package httpapi
+package httpserver
 
 import (
 	"context"
+	"net"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -28,8 +29,8 @@ type FrontSettings struct {
 	Forwarded bool
 	Proxies   Proxies
 
-	// Problem writes the 503 and 403 of a Front; nil means Placement's.
-	Problem Format
+	// Refuse writes the 503 and 403 of a Front; nil means plain text.
+	Refuse Refuser
 
 	// CompressMinSize is the size in bytes from which an answer is compressed for clients that
 	// accept that. 0 and below disable it.
@@ -63,11 +64,11 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer f.inFlight.Add(-1)
 	if n := f.inFlight.Add(1); s.MaxRequests > 0 && n > int64(s.MaxRequests) {
 		f.metrics.refusedReqs.Inc()
-		refuse(w, r, s.Problem, http.StatusServiceUnavailable, "Too many requests are under way.")
+		s.refuse(w, r, http.StatusServiceUnavailable, "Too many requests are under way.")
 		return
 	}
 	if !s.Hosts.allow(r) {
-		refuse(w, r, s.Problem, http.StatusForbidden,
+		s.refuse(w, r, http.StatusForbidden,
 			"The Host header names a host that this service does not answer for: see [berth] allowed_hosts.")
 		return
 	}
@@ -80,6 +81,26 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f.next.ServeHTTP(c, r)
 	c.finish() // not after a panic: half an answer has no proper end
 }
+
+// A Refuser answers a request that goes no further, with Retry-After when the status is 503. Detail
+// is for the client. It may be called from many goroutines.
+type Refuser func(w http.ResponseWriter, r *http.Request, status int, detail string)
+
+// refuse calls the Refuser, if any.
+func (s *FrontSettings) refuse(w http.ResponseWriter, r *http.Request, status int, detail string) {
+	if s.Refuse != nil {
+		s.Refuse(w, r, status, detail)
+		return
+	}
+	if status == http.StatusServiceUnavailable {
+		w.Header().Set("Retry-After", retryAfter)
+	}
+	http.Error(w, detail, status)
+}
+
+// retryAfter is how long, in seconds, a client should wait before it retries what was refused
+// because others had taken the room.
+const retryAfter = "1"
 
 // An arrival is how a request reached the service, as far as the request itself
 // does not say.
@@ -95,6 +116,31 @@ func arrivalOf(r *http.Request) arrival {
 	a, _ := r.Context().Value(arrivalKey{}).(arrival)
 	return a
 }
+
+// Mount returns the path under which the client sees the service, in front of that of the request:
+// what trusted proxies took off, and the prefix. It needs no escapes.
+func Mount(r *http.Request) string { return arrivalOf(r).mount }
+
+// AbsoluteURL returns the URL of a path of this service as the client reaches it, for Location
+// headers: with the scheme, host and prefix that a trusted proxy reports, or else those of the
+// request.
+func AbsoluteURL(r *http.Request, path string) string {
+	scheme, host := "http", r.Host
+	if r.TLS != nil {
+		scheme = "https"
+	}
+	a := arrivalOf(r)
+	if a.scheme != "" {
+		scheme = a.scheme
+	}
+	if addr, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr); ok && host == "" {
+		host = addr.String()
+	}
+	return scheme + "://" + strings.TrimSuffix(host, defaultPorts[scheme]) + a.mount + path
+}
+
+// defaultPorts are left out of URLs, as upstream does.
+var defaultPorts = map[string]string{"http": ":80", "https": ":443"}
 
 // arrive returns the request as the client sent it: without the prefix, and with the address, host
 // and scheme that trusted proxies report. The request given is not modified: it is returned as it

@@ -1,4 +1,4 @@
-package httpapi_test
+package httpserver_test
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/berthcloud/berth/httpapi"
+	"github.com/berthcloud/berth/httpserver"
 )
 
 // exhausted is a listener in a process without file descriptors.
@@ -55,8 +55,8 @@ func TestNoDescriptorsIsAWarning(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		done := make(chan error)
 		go func() {
-			done <- httpapi.Serve(ctx, ln, seen, httpapi.ServeOptions{
-				Log: log, Limit: httpapi.NewConnLimit(httpapi.LimitSettings{}, nil),
+			done <- httpserver.Serve(ctx, ln, seen, httpserver.ServeOptions{
+				Log: log, Limit: httpserver.NewConnLimit(httpserver.LimitSettings{}, nil),
 			})
 		}()
 		time.Sleep(70 * time.Second)

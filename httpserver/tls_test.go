@@ -1,4 +1,4 @@
-package httpapi_test
+package httpserver_test
 
 import (
 	"bytes"
@@ -20,7 +20,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
-	"github.com/berthcloud/berth/httpapi"
+	"github.com/berthcloud/berth/httpserver"
 	"github.com/berthcloud/berth/internal/certtest"
 )
 
@@ -45,10 +45,10 @@ func (a *authority) sign(name string, until time.Time) (cert, key []byte) {
 }
 
 // files writes a certificate of the name and its key into a directory.
-func (a *authority) files(dir, name string, until time.Time) httpapi.TLSFiles {
+func (a *authority) files(dir, name string, until time.Time) httpserver.TLSFiles {
 	a.t.Helper()
 	cert, key := a.sign(name, until)
-	f := httpapi.TLSFiles{Cert: filepath.Join(dir, "cert.pem"), Key: filepath.Join(dir, "key.pem")}
+	f := httpserver.TLSFiles{Cert: filepath.Join(dir, "cert.pem"), Key: filepath.Join(dir, "key.pem")}
 	write(a.t, f.Cert, cert)
 	write(a.t, f.Key, key)
 	return f
@@ -98,11 +98,11 @@ func (l *logged) String() string {
 
 // startTLS serves h over TLS.
 func startTLS(
-	t *testing.T, h http.Handler, files httpapi.TLSFiles, opts httpapi.ServeOptions,
-) (addr string, certs *httpapi.Certificates, log *logged) {
+	t *testing.T, h http.Handler, files httpserver.TLSFiles, opts httpserver.ServeOptions,
+) (addr string, certs *httpserver.Certificates, log *logged) {
 	t.Helper()
 	log = new(logged)
-	certs, err := httpapi.LoadCertificates(files, slog.New(slog.NewTextHandler(log, nil)), opts.Metrics)
+	certs, err := httpserver.LoadCertificates(files, slog.New(slog.NewTextHandler(log, nil)), opts.Metrics)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +138,7 @@ func TestTLSAndProtocols(t *testing.T) {
 	a := newAuthority(t)
 	files := a.files(t.TempDir(), "one", time.Now().Add(time.Hour))
 	for _, http2 := range []bool{true, false} {
-		addr, _, _ := startTLS(t, seen, files, httpapi.ServeOptions{HTTP2: http2})
+		addr, _, _ := startTLS(t, seen, files, httpserver.ServeOptions{HTTP2: http2})
 		res, body := a.get(a.client(nil), "https://"+addr+"/t")
 		if (res.ProtoMajor == 2) != http2 || !strings.HasPrefix(body, "/t https://"+addr+"/x ") {
 			t.Errorf("HTTP2 %v: answer over %s is %q", http2, res.Proto, body)
@@ -150,7 +150,7 @@ func TestPlainRequestsAtATLSPortGetAnError(t *testing.T) {
 	a := newAuthority(t)
 	reg := prometheus.NewRegistry()
 	addr, _, _ := startTLS(t, seen, a.files(t.TempDir(), "one", time.Now().Add(time.Hour)),
-		httpapi.ServeOptions{Metrics: httpapi.NewMetrics(reg)})
+		httpserver.ServeOptions{Metrics: httpserver.NewMetrics(reg)})
 	got := send(t, addr, "GET /traits HTTP/1.1\r\n\r\n")
 	if !strings.HasPrefix(got, "HTTP/1.1 400 Bad Request\r\n") || !strings.Contains(got, "use https") {
 		t.Errorf("answer is %q", got)
@@ -189,7 +189,7 @@ func TestSilentClientsHoldUpNobody(t *testing.T) {
 		t.Cleanup(func() { c.Close() })
 		return c
 	}
-	addr, _, _ := startTLS(t, seen, files, httpapi.ServeOptions{ReadHeaderTimeout: time.Hour})
+	addr, _, _ := startTLS(t, seen, files, httpserver.ServeOptions{ReadHeaderTimeout: time.Hour})
 	for range 20 {
 		dial(addr)
 	}
@@ -197,7 +197,7 @@ func TestSilentClientsHoldUpNobody(t *testing.T) {
 		t.Errorf("status is %d", res.StatusCode)
 	}
 	// Another server does not wait an hour for them.
-	impatient, _, _ := startTLS(t, seen, files, httpapi.ServeOptions{ReadHeaderTimeout: time.Millisecond})
+	impatient, _, _ := startTLS(t, seen, files, httpserver.ServeOptions{ReadHeaderTimeout: time.Millisecond})
 	if got := readAll(t, dial(impatient)); got != "" {
 		t.Errorf("a silent client gets %q, want a closed connection", got)
 	}
@@ -209,7 +209,7 @@ func TestClientCertificates(t *testing.T) {
 	files := a.files(dir, "one", time.Now().Add(time.Hour))
 	files.ClientCA = filepath.Join(dir, "ca.pem")
 	write(t, files.ClientCA, a.PEM())
-	addr, _, _ := startTLS(t, seen, files, httpapi.ServeOptions{HTTP2: true})
+	addr, _, _ := startTLS(t, seen, files, httpserver.ServeOptions{HTTP2: true})
 	for name, tc := range map[string]struct {
 		signer *authority
 		ok     bool
@@ -247,7 +247,7 @@ func TestOldestVersionOfTLS(t *testing.T) {
 		{tls.VersionTLS13, tls.VersionTLS13, true},
 	} {
 		files.MinVersion = tc.least
-		addr, _, _ := startTLS(t, seen, files, httpapi.ServeOptions{})
+		addr, _, _ := startTLS(t, seen, files, httpserver.ServeOptions{})
 		c := a.client(func(cfg *tls.Config) { cfg.MinVersion, cfg.MaxVersion = tls.VersionTLS10, tc.spoken })
 		res, err := c.Get("https://" + addr + "/t")
 		if err == nil {
@@ -266,7 +266,7 @@ func TestReloadOfCertificates(t *testing.T) {
 	dir := t.TempDir()
 	files := a.files(dir, "one", time.Now().Add(time.Hour))
 	reg := prometheus.NewRegistry()
-	addr, certs, _ := startTLS(t, seen, files, httpapi.ServeOptions{Metrics: httpapi.NewMetrics(reg)})
+	addr, certs, _ := startTLS(t, seen, files, httpserver.ServeOptions{Metrics: httpserver.NewMetrics(reg)})
 	roots := a.Roots()
 	standing, err := tls.Dial("tcp", addr, &tls.Config{RootCAs: roots})
 	if err != nil {
@@ -326,7 +326,7 @@ func TestChangedCertificatesAreNoticed(t *testing.T) {
 	a := newAuthority(t)
 	dir := t.TempDir()
 	files := a.files(dir, "one", time.Now().Add(time.Hour))
-	addr, _, log := startTLS(t, seen, files, httpapi.ServeOptions{})
+	addr, _, log := startTLS(t, seen, files, httpserver.ServeOptions{})
 	a.files(dir, "second", time.Now().Add(time.Hour))
 	eventually(t, "the new certificate is shown", func() bool { return a.name(addr) == "second" })
 	write(t, files.Key, []byte("broken"))
@@ -348,21 +348,21 @@ func TestCertificatesThatCannotBeLoaded(t *testing.T) {
 	dir := t.TempDir()
 	good := a.files(dir, "one", time.Now().Add(time.Hour))
 	write(t, filepath.Join(dir, "empty.pem"), nil)
-	for want, change := range map[string]func(*httpapi.TLSFiles){
-		"gone.pem":                   func(f *httpapi.TLSFiles) { f.Cert = filepath.Join(dir, "gone.pem") },
-		"key.pem":                    func(f *httpapi.TLSFiles) { f.Key = f.Cert },
-		"no certificate in PEM":      func(f *httpapi.TLSFiles) { f.ClientCA = filepath.Join(dir, "empty.pem") },
-		"reading the authorities of": func(f *httpapi.TLSFiles) { f.ClientCA = filepath.Join(dir, "gone.pem") },
+	for want, change := range map[string]func(*httpserver.TLSFiles){
+		"gone.pem":                   func(f *httpserver.TLSFiles) { f.Cert = filepath.Join(dir, "gone.pem") },
+		"key.pem":                    func(f *httpserver.TLSFiles) { f.Key = f.Cert },
+		"no certificate in PEM":      func(f *httpserver.TLSFiles) { f.ClientCA = filepath.Join(dir, "empty.pem") },
+		"reading the authorities of": func(f *httpserver.TLSFiles) { f.ClientCA = filepath.Join(dir, "gone.pem") },
 	} {
 		f := good
 		change(&f)
-		if _, err := httpapi.LoadCertificates(f, nil, nil); err == nil || !strings.Contains(err.Error()+"key.pem", want) {
+		if _, err := httpserver.LoadCertificates(f, nil, nil); err == nil || !strings.Contains(err.Error()+"key.pem", want) {
 			t.Errorf("LoadCertificates = %v, want an error with %q", err, want)
 		}
 	}
 	expired := a.files(t.TempDir(), "old", time.Now().Add(-time.Hour))
 	var log logged
-	if _, err := httpapi.LoadCertificates(expired, slog.New(slog.NewTextHandler(&log, nil)), nil); err != nil ||
+	if _, err := httpserver.LoadCertificates(expired, slog.New(slog.NewTextHandler(&log, nil)), nil); err != nil ||
 		!strings.Contains(log.String(), "out of date") {
 		t.Errorf("an expired certificate at the start: %v, log %s", err, &log)
 	}
@@ -372,7 +372,7 @@ func TestCertificatesThatCannotBeLoaded(t *testing.T) {
 // nothing.
 func TestHTTP2WithoutTLS(t *testing.T) {
 	for _, http2 := range []bool{true, false} {
-		addr, _, _ := start(t, httpapi.New(config()), httpapi.ServeOptions{HTTP2: http2})
+		addr, _, _ := start(t, seen, httpserver.ServeOptions{HTTP2: http2})
 		tr := &http.Transport{Protocols: new(http.Protocols)}
 		tr.Protocols.SetUnencryptedHTTP2(true)
 		res, err := (&http.Client{Transport: tr}).Get("http://" + addr + "/")
@@ -400,7 +400,7 @@ func TestHTTP2WithoutTLS(t *testing.T) {
 // The streams of one connection are bounded, and the others wait.
 func TestHTTP2StreamsAreBounded(t *testing.T) {
 	g := gate{make(chan struct{}), make(chan struct{})}
-	addr, _, _ := start(t, g, httpapi.ServeOptions{HTTP2: true, MaxStreams: 2})
+	addr, _, _ := start(t, g, httpserver.ServeOptions{HTTP2: true, MaxStreams: 2})
 	tr := &http.Transport{Protocols: new(http.Protocols), HTTP2: &http.HTTP2Config{StrictMaxConcurrentRequests: true}}
 	tr.Protocols.SetUnencryptedHTTP2(true)
 	defer tr.CloseIdleConnections()
@@ -436,11 +436,11 @@ func TestHTTP2StreamsAreBounded(t *testing.T) {
 // Stopping ends handshakes that are under way.
 func TestStopEndsHandshakes(t *testing.T) {
 	a := newAuthority(t)
-	certs, err := httpapi.LoadCertificates(a.files(t.TempDir(), "one", time.Now().Add(time.Hour)), nil, nil)
+	certs, err := httpserver.LoadCertificates(a.files(t.TempDir(), "one", time.Now().Add(time.Hour)), nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	addr, stop, done := start(t, seen, httpapi.ServeOptions{TLS: certs})
+	addr, stop, done := start(t, seen, httpserver.ServeOptions{TLS: certs})
 	c, err := (&net.Dialer{}).DialContext(context.Background(), "tcp", addr)
 	if err != nil {
 		t.Fatal(err)

@@ -1,4 +1,4 @@
-package httpapi_test
+package httpserver_test
 
 import (
 	"context"
@@ -17,7 +17,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/berthcloud/berth/httpapi"
+	"github.com/berthcloud/berth/httpserver"
 )
 
 // hangTime is after how long a test gives up on what ought to happen at once: a machine under load
@@ -55,10 +55,10 @@ func hold(t *testing.T, addr string) net.Conn {
 
 func TestConnectionsBeyondTheBoundWait(t *testing.T) {
 	reg := prometheus.NewRegistry()
-	m := httpapi.NewMetrics(reg)
-	limit := httpapi.NewConnLimit(httpapi.LimitSettings{Max: 2}, m)
-	one, _, _ := start(t, seen, httpapi.ServeOptions{Limit: limit, Metrics: m})
-	two, _, _ := start(t, seen, httpapi.ServeOptions{Limit: limit, Metrics: m})
+	m := httpserver.NewMetrics(reg)
+	limit := httpserver.NewConnLimit(httpserver.LimitSettings{Max: 2}, m)
+	one, _, _ := start(t, seen, httpserver.ServeOptions{Limit: limit, Metrics: m})
+	two, _, _ := start(t, seen, httpserver.ServeOptions{Limit: limit, Metrics: m})
 	first, second := hold(t, one), hold(t, two)
 
 	waiting, err := net.Dial("tcp", one)
@@ -88,8 +88,8 @@ func TestConnectionsBeyondTheBoundWait(t *testing.T) {
 }
 
 func TestHigherBoundLetsThoseInThatWait(t *testing.T) {
-	limit := httpapi.NewConnLimit(httpapi.LimitSettings{Max: 1}, nil)
-	addr, _, _ := start(t, seen, httpapi.ServeOptions{Limit: limit})
+	limit := httpserver.NewConnLimit(httpserver.LimitSettings{Max: 1}, nil)
+	addr, _, _ := start(t, seen, httpserver.ServeOptions{Limit: limit})
 	hold(t, addr)
 	c, err := net.Dial("tcp", addr)
 	if err != nil {
@@ -97,7 +97,7 @@ func TestHigherBoundLetsThoseInThatWait(t *testing.T) {
 	}
 	defer c.Close()
 	io.WriteString(c, "GET /t HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
-	limit.Set(httpapi.LimitSettings{Max: 2})
+	limit.Set(httpserver.LimitSettings{Max: 2})
 	if got := readAll(t, c); !strings.HasPrefix(got, "HTTP/1.1 200 OK") {
 		t.Errorf("answer is %q", got)
 	}
@@ -105,8 +105,8 @@ func TestHigherBoundLetsThoseInThatWait(t *testing.T) {
 
 // Who waits for a place does not keep the service from stopping.
 func TestStopWhileConnectionsWait(t *testing.T) {
-	limit := httpapi.NewConnLimit(httpapi.LimitSettings{Max: 1}, nil)
-	addr, stop, done := start(t, seen, httpapi.ServeOptions{Limit: limit})
+	limit := httpserver.NewConnLimit(httpserver.LimitSettings{Max: 1}, nil)
+	addr, stop, done := start(t, seen, httpserver.ServeOptions{Limit: limit})
 	hold(t, addr)
 	c, err := net.Dial("tcp", addr)
 	if err != nil {
@@ -121,12 +121,12 @@ func TestStopWhileConnectionsWait(t *testing.T) {
 
 func TestClientsWithTooManyConnectionsGetAnError(t *testing.T) {
 	reg := prometheus.NewRegistry()
-	m := httpapi.NewMetrics(reg)
-	bound := httpapi.LimitSettings{
-		PerClient: 1, Exempt: httpapi.Proxies{Networks: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}},
+	m := httpserver.NewMetrics(reg)
+	bound := httpserver.LimitSettings{
+		PerClient: 1, Exempt: httpserver.Proxies{Networks: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}},
 	}
-	limit := httpapi.NewConnLimit(bound, m)
-	addr, _, _ := start(t, seen, httpapi.ServeOptions{Limit: limit, Metrics: m})
+	limit := httpserver.NewConnLimit(bound, m)
+	addr, _, _ := start(t, seen, httpserver.ServeOptions{Limit: limit, Metrics: m})
 	open := hold(t, addr)
 	got := send(t, addr, "GET /t HTTP/1.1\r\nHost: h\r\n\r\n")
 	if !strings.HasPrefix(got, "HTTP/1.1 503 Service Unavailable\r\n") ||
@@ -150,10 +150,10 @@ func TestClientsWithTooManyConnectionsGetAnError(t *testing.T) {
 func TestFailedHandshakesAreCountedOut(t *testing.T) {
 	a := newAuthority(t)
 	reg := prometheus.NewRegistry()
-	m := httpapi.NewMetrics(reg)
-	limit := httpapi.NewConnLimit(httpapi.LimitSettings{Max: 1}, m)
+	m := httpserver.NewMetrics(reg)
+	limit := httpserver.NewConnLimit(httpserver.LimitSettings{Max: 1}, m)
 	files := a.files(t.TempDir(), "one", time.Now().Add(time.Hour))
-	addr, _, _ := startTLS(t, seen, files, httpapi.ServeOptions{Limit: limit, Metrics: m, HTTP2: true})
+	addr, _, _ := startTLS(t, seen, files, httpserver.ServeOptions{Limit: limit, Metrics: m, HTTP2: true})
 	for range 3 {
 		send(t, addr, "GET / HTTP/1.1\r\n\r\n")
 	}
@@ -170,16 +170,16 @@ func TestFailedHandshakesAreCountedOut(t *testing.T) {
 func TestUnixSocket(t *testing.T) {
 	for _, mode := range []fs.FileMode{0o660, 0o600, 0o666} {
 		path := filepath.Join(t.TempDir(), "s.sock")
-		ln, err := httpapi.ListenUnix(context.Background(), path, mode)
+		ln, err := httpserver.ListenUnix(context.Background(), path, mode)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != mode {
 			t.Errorf("the socket has mode %v, %v; want %v", info.Mode(), err, mode)
 		}
-		stop, done := serve(t, ln, httpapi.New(config()), httpapi.ServeOptions{HTTP2: true})
+		stop, done := serve(t, ln, seen, httpserver.ServeOptions{HTTP2: true})
 		if res, body := do(t, unixClient(t, path), mustRequest(t, "http://anything/")); res.StatusCode != 200 ||
-			!strings.Contains(body, "versions") {
+			!strings.HasPrefix(body, "/ http://anything/x ") {
 			t.Errorf("answer is %d %s", res.StatusCode, body)
 		}
 		stop()
@@ -208,12 +208,12 @@ func TestStaleSocketsAreReplaced(t *testing.T) {
 		t.Fatal(err)
 	}
 	old.SetUnlinkOnClose(false)
-	if _, err := httpapi.ListenUnix(context.Background(), path, 0o600); !errors.Is(err, syscall.EADDRINUSE) ||
+	if _, err := httpserver.ListenUnix(context.Background(), path, 0o600); !errors.Is(err, syscall.EADDRINUSE) ||
 		!strings.Contains(err.Error(), path) {
 		t.Errorf("ListenUnix where somebody listens = %v", err)
 	}
 	old.Close() // as a crash would leave it
-	ln, err := httpapi.ListenUnix(context.Background(), path, 0o600)
+	ln, err := httpserver.ListenUnix(context.Background(), path, 0o600)
 	if err != nil {
 		t.Fatalf("ListenUnix where no process listens any more = %v", err)
 	}
@@ -225,7 +225,7 @@ func TestOtherFilesAreNotReplaced(t *testing.T) {
 	if err := os.WriteFile(path, []byte("data"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := httpapi.ListenUnix(context.Background(), path, 0o600); err == nil ||
+	if _, err := httpserver.ListenUnix(context.Background(), path, 0o600); err == nil ||
 		!strings.Contains(err.Error(), "is no socket") {
 		t.Errorf("ListenUnix = %v", err)
 	}

@@ -1,4 +1,20 @@
-package httpapi
+// Package httpserver is the server below Berth's HTTP surfaces: listeners, time-outs, TLS whose
+// certificates are reloaded, bounds of connections and of requests, names of hosts, headers of
+// proxies, compression, a graceful end, and the operators' listener. It knows no API, route,
+// version or policy: package httpapi has those.
+//
+// To read it, follow a connection inwards:
+//
+//	serve.go            Serve: time-outs, HTTP/2, the graceful end
+//	connections.go, handshake.go, certificates.go, descriptors.go, unix.go
+//	                    listeners: bounds, TLS, certificates that are reloaded, sockets
+//	front.go, hosts.go, forwarded.go, compress.go
+//	                    Front: bounds of requests, host names, proxies, prefix, gzip
+//	switch.go           Switch: handlers that are replaced while they serve
+//	ops.go              the operators' listener
+//
+// Requests that cannot be read as HTTP are answered by net/http.
+package httpserver
 
 import (
 	"context"

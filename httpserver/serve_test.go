@@ -1,4 +1,4 @@
-package httpapi_test
+package httpserver_test
 
 import (
 	"bufio"
@@ -16,14 +16,14 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/goleak"
 
-	"github.com/berthcloud/berth/httpapi"
+	"github.com/berthcloud/berth/httpserver"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // start serves h until the test ends and returns its address, what stops it,
 // and what Serve returned.
-func start(t *testing.T, h http.Handler, opts httpapi.ServeOptions) (addr string, stop func(), done <-chan error) {
+func start(t *testing.T, h http.Handler, opts httpserver.ServeOptions) (addr string, stop func(), done <-chan error) {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -34,13 +34,15 @@ func start(t *testing.T, h http.Handler, opts httpapi.ServeOptions) (addr string
 }
 
 // serve serves h at ln until the test ends.
-func serve(t *testing.T, ln net.Listener, h http.Handler, opts httpapi.ServeOptions) (stop func(), done <-chan error) {
+func serve(
+	t *testing.T, ln net.Listener, h http.Handler, opts httpserver.ServeOptions,
+) (stop func(), done <-chan error) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	result, ended := make(chan error, 1), make(chan struct{})
 	go func() {
 		defer close(ended)
-		result <- httpapi.Serve(ctx, ln, h, opts)
+		result <- httpserver.Serve(ctx, ln, h, opts)
 	}()
 	t.Cleanup(func() {
 		cancel()
@@ -76,7 +78,7 @@ func TestMalformedRequests(t *testing.T) {
 }
 
 func malformedRequests(t *testing.T, http2 bool) {
-	addr, _, _ := start(t, seen, httpapi.ServeOptions{MaxHeaderBytes: 1 << 10, HTTP2: http2})
+	addr, _, _ := start(t, seen, httpserver.ServeOptions{MaxHeaderBytes: 1 << 10, HTTP2: http2})
 	const head = "GET /traits HTTP/1.1\r\nHost: h\r\nX-Auth-Token: admin\r\n"
 	for _, tc := range []struct{ name, raw, status string }{
 		{"NoRequest", "garbage, and enough of it\r\n\r\n", "400 Bad Request"},
@@ -124,8 +126,8 @@ func TestConnectionsAreUsedAgainAfterEmptyAnswers(t *testing.T) {
 	})
 	a := newAuthority(t)
 	files := a.files(t.TempDir(), "one", time.Now().Add(time.Hour))
-	plain, _, _ := start(t, h, httpapi.ServeOptions{})
-	secure, _, _ := startTLS(t, h, files, httpapi.ServeOptions{})
+	plain, _, _ := start(t, h, httpserver.ServeOptions{})
+	secure, _, _ := startTLS(t, h, files, httpserver.ServeOptions{})
 	for name, base := range map[string]string{"Plain": "http://" + plain, "TLS": "https://" + secure} {
 		t.Run(name, func(t *testing.T) {
 			client := a.client(nil)
@@ -174,25 +176,17 @@ func TestHandlersAnswersPassUntouched(t *testing.T) {
 	const text = "400 Bad Request"
 	addr, _, _ := start(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, text, http.StatusBadRequest)
-	}), httpapi.ServeOptions{})
+	}), httpserver.ServeOptions{})
 	got := send(t, addr, "GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
 	if !strings.HasSuffix(got, "\r\n\r\n"+text+"\n") {
 		t.Errorf("answer is %q", got)
 	}
 }
 
-func TestOptionsStarIsRouted(t *testing.T) {
-	addr, _, _ := start(t, httpapi.New(config()), httpapi.ServeOptions{})
-	got := send(t, addr, "OPTIONS * HTTP/1.1\r\nHost: h\r\nX-Auth-Token: a\r\nConnection: close\r\n\r\n")
-	if !strings.HasPrefix(got, "HTTP/1.1 404 ") {
-		t.Errorf("answer is %q, want 404", got)
-	}
-}
-
 // Where a request ends is not sure with both lengths: what follows on the connection is not
 // taken for another request.
 func TestTwoLengthsCloseTheConnection(t *testing.T) {
-	addr, _, _ := start(t, seen, httpapi.ServeOptions{HTTP2: true})
+	addr, _, _ := start(t, seen, httpserver.ServeOptions{HTTP2: true})
 	const next = "GET /smuggled HTTP/1.1\r\nHost: h\r\n\r\n"
 	for name, head := range map[string]string{
 		"Both": "POST /t HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
@@ -218,18 +212,8 @@ func TestTwoLengthsCloseTheConnection(t *testing.T) {
 	}
 }
 
-func TestSlowBodyIsCutOff(t *testing.T) {
-	addr, _, _ := start(t, httpapi.New(config()), httpapi.ServeOptions{ReadTimeout: 50 * time.Millisecond})
-	got := send(t, addr, "POST /resource_providers HTTP/1.1\r\nHost: h\r\nX-Auth-Token: admin\r\n"+
-		"Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{")
-	if !strings.HasPrefix(got, "HTTP/1.1 408 Request Timeout\r\n") ||
-		!strings.Contains(got, `{"errors": [{"status": 408`) {
-		t.Errorf("answer is %q, want 408", got)
-	}
-}
-
 func TestSlowHeaderIsCutOff(t *testing.T) {
-	addr, _, _ := start(t, httpapi.New(config()), httpapi.ServeOptions{ReadHeaderTimeout: 50 * time.Millisecond})
+	addr, _, _ := start(t, seen, httpserver.ServeOptions{ReadHeaderTimeout: 50 * time.Millisecond})
 	if got := send(t, addr, "GET / HTTP/1.1\r\nHost:"); got != "" {
 		t.Errorf("answer is %q, want a closed connection", got)
 	}
@@ -246,7 +230,7 @@ func (g gate) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 
 func TestStopLetsRequestsFinish(t *testing.T) {
 	g := gate{make(chan struct{}), make(chan struct{})}
-	addr, stop, done := start(t, g, httpapi.ServeOptions{})
+	addr, stop, done := start(t, g, httpserver.ServeOptions{})
 	c, err := net.Dial("tcp", addr)
 	if err != nil {
 		t.Fatal(err)
@@ -275,7 +259,7 @@ func TestStopLetsRequestsFinish(t *testing.T) {
 
 func TestStopDoesNotWaitForever(t *testing.T) {
 	g := gate{make(chan struct{}), make(chan struct{})}
-	addr, stop, done := start(t, g, httpapi.ServeOptions{StopTimeout: 20 * time.Millisecond})
+	addr, stop, done := start(t, g, httpserver.ServeOptions{StopTimeout: 20 * time.Millisecond})
 	c, err := net.Dial("tcp", addr)
 	if err != nil {
 		t.Fatal(err)
@@ -296,19 +280,19 @@ func TestServeReportsABrokenListener(t *testing.T) {
 		t.Fatal(err)
 	}
 	ln.Close()
-	if err := httpapi.Serve(context.Background(), ln, http.NotFoundHandler(), httpapi.ServeOptions{}); err == nil {
+	if err := httpserver.Serve(context.Background(), ln, http.NotFoundHandler(), httpserver.ServeOptions{}); err == nil {
 		t.Error("Serve on a closed listener returned nil")
 	}
 }
 
 func TestOps(t *testing.T) {
 	reg := prometheus.NewRegistry()
-	answerTo(httpapi.New(measured(reg)), request("GET", "/", ""))
+	httpserver.NewMetrics(reg)
 	isReady, detail := true, ""
-	h := httpapi.NewOps(httpapi.OpsConfig{
+	h := httpserver.NewOps(httpserver.OpsConfig{
 		Metrics: reg, Ready: func() (bool, string) { return isReady, detail }, Profile: true,
 	})
-	bare := httpapi.NewOps(httpapi.OpsConfig{})
+	bare := httpserver.NewOps(httpserver.OpsConfig{})
 	get := func(h http.Handler, path string) (int, string) {
 		w := answerTo(h, httptest.NewRequest("GET", path, nil))
 		return w.Code, w.Body.String()
@@ -319,7 +303,7 @@ func TestOps(t *testing.T) {
 			t.Errorf("GET %s = %d %q, want %d with %q", path, code, body, status, text)
 		}
 	}
-	check(h, "/metrics", 200, "berth_http_requests_in_flight")
+	check(h, "/metrics", 200, "berth_http_connections")
 	check(h, "/healthz", 200, "ok")
 	check(h, "/readyz", 200, "ok")
 	check(h, "/debug/pprof/cmdline", 200, "")
@@ -331,10 +315,4 @@ func TestOps(t *testing.T) {
 	check(bare, "/readyz", 200, "ok")
 	check(bare, "/metrics", 404, "")
 	check(bare, "/debug/pprof/", 404, "")
-}
-
-func measured(reg prometheus.Registerer) httpapi.Config {
-	c := config()
-	c.Metrics = httpapi.NewMetrics(reg)
-	return c
 }
