@@ -13,8 +13,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -626,6 +628,67 @@ func TestTheSameReadingAgain(t *testing.T) {
 			t.Fatalf("the event is %s %s", name, id)
 		}
 	}
+}
+
+// A cloud that does not answer delays no page: it gets what was there before, and the stream says
+// since when that is old.
+func TestAReadingThatHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := records()
+		reading := make(chan error)
+		source := console.Records("a test", time.Second, func(ctx context.Context) (*cloud.Cloud, error) {
+			select {
+			case err := <-reading:
+				return &b.Cloud, err
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+		})
+		c := console.New(console.Options{Source: source, Access: console.Open{}})
+		ctx, cancel := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		running.Go(func() { c.Run(ctx) })
+		defer running.Wait()
+		defer cancel()
+		get := func() *httptest.ResponseRecorder {
+			w := httptest.NewRecorder()
+			c.ServeHTTP(w, httptest.NewRequest(http.MethodGet, console.Path+"/api/hosts", nil))
+			return w
+		}
+		go func() { reading <- nil }()
+		var h console.Hosts
+		if err := json.Unmarshal(get().Body.Bytes(), &h); err != nil || len(h.Name) != 4 {
+			t.Fatalf("the table is %+v, %v", h, err)
+		}
+		time.Sleep(time.Hour) // of the test's clock; no page is open
+		begin := time.Now()
+		if w := get(); w.Code != http.StatusOK || time.Since(begin) != 3*time.Second {
+			t.Errorf("the first request is answered after %s with %d", time.Since(begin), w.Code)
+		}
+		begin = time.Now()
+		if w := get(); w.Code != http.StatusOK || time.Since(begin) != 0 {
+			t.Errorf("the second request is answered after %s with %d", time.Since(begin), w.Code)
+		}
+		pages, closed := context.WithTimeout(t.Context(), 5*time.Second)
+		defer closed()
+		events := func(end func()) string {
+			w := httptest.NewRecorder()
+			r := httptest.NewRequestWithContext(pages, http.MethodGet,
+				console.Path+"/api/events?after="+strconv.FormatInt(h.Number, 10), nil)
+			running.Go(end)
+			c.ServeHTTP(w, r)
+			return w.Body.String()
+		}
+		text := events(func() {
+			time.Sleep(time.Second)
+			reading <- nil
+			<-pages.Done()
+		})
+		if !strings.Contains(text, `{"detail":"There is no answer to the requests since `) ||
+			!strings.Contains(text, `{"detail":""}`) {
+			t.Errorf("the stream is %s", text)
+		}
+	})
 }
 
 // Without pages nothing is read, and with an open one after each interval.

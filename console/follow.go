@@ -54,11 +54,14 @@ type follower struct {
 	states  []*state // the newest last; retained ones at most
 	err     error    // of the last reading
 	read    time.Time
-	changed chan struct{} // closed and replaced after each reading with another table, or another error
+	slow    error         // why the reading under way counts as an outage, nil before it does
+	changed chan struct{} // closed and replaced when there is another table, or another outage
 	ended   chan struct{} // closed and replaced after each reading
 	waiting int           // pages that wait for changes
 	wanted  chan struct{} // has an element when a reading is wanted at once
 	stopped chan struct{} // closed when run has ended
+
+	took time.Duration // of the last reading but the first; for the goroutine that reads
 }
 
 func newFollower(s Source, log *slog.Logger) *follower {
@@ -93,9 +96,65 @@ func (f *follower) run(ctx context.Context) {
 	}
 }
 
+// patience is how long a reading may take before pages get the state of before: twice the time of
+// the last one, within bounds.
+func (f *follower) patience() time.Duration {
+	return min(max(2*f.took, leastPatience), mostPatience)
+}
+
+const (
+	leastPatience = 3 * time.Second
+	mostPatience  = 30 * time.Second
+)
+
+// outage returns why the newest state is not the cloud's of now, nil when it is. The caller has
+// locked mu.
+func (f *follower) outage() error {
+	if f.err != nil {
+		return f.err
+	}
+	return f.slow
+}
+
+// delayed notes that the reading under way takes too long.
+func (f *follower) delayed(begin time.Time) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.states) == 0 || f.err != nil {
+		return // nothing to show meanwhile, or pages know already
+	}
+	f.slow = fault.New(fault.Unavailable, "", "there is no answer to the requests since %s",
+		begin.UTC().Format(time.TimeOnly+" MST"))
+	f.announce()
+}
+
+// announce wakes those that wait for a change. The caller has locked mu.
+func (f *follower) announce() {
+	close(f.changed)
+	f.changed = make(chan struct{})
+}
+
+// readSource reads the source, and calls delayed when that takes long. It returns after delayed has.
+func (f *follower) readSource(ctx context.Context) (*Reading, error) {
+	begin := time.Now()
+	noted := make(chan struct{})
+	timer := time.AfterFunc(f.patience(), func() {
+		defer close(noted)
+		f.delayed(begin)
+	})
+	reading, err := f.source.Read(ctx)
+	if !timer.Stop() {
+		<-noted
+	}
+	if err == nil && f.last() != nil { // the first reading takes longer than others
+		f.took = time.Since(begin)
+	}
+	return reading, err
+}
+
 // refresh reads once.
 func (f *follower) refresh(ctx context.Context) {
-	reading, err := f.source.Read(ctx)
+	reading, err := f.readSource(ctx)
 	if ctx.Err() != nil {
 		return
 	}
@@ -117,13 +176,13 @@ func (f *follower) refresh(ctx context.Context) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	differs := (err == nil) != (f.err == nil)
+	differs := (err == nil) != (f.outage() == nil)
 	if err != nil && f.err == nil {
 		f.log.Warn("the cloud cannot be read; the console shows what it was before", "error", err.Error())
 	} else if err == nil && f.err != nil {
 		f.log.Info("the cloud can be read again")
 	}
-	f.err, f.read = err, time.Now()
+	f.err, f.slow, f.read = err, nil, time.Now()
 	if next != nil {
 		n := len(f.states)
 		switch {
@@ -140,8 +199,7 @@ func (f *follower) refresh(ctx context.Context) {
 	close(f.ended)
 	f.ended = make(chan struct{})
 	if differs {
-		close(f.changed)
-		f.changed = make(chan struct{})
+		f.announce()
 	}
 }
 
@@ -156,30 +214,41 @@ func (f *follower) last() *state {
 }
 
 // current returns a state that is not older than two intervals, or the newest there is when the
-// cloud cannot be read. It waits for a reading when it needs one.
+// cloud cannot be read. It waits for a reading when it needs one, but not for a cloud that does not
+// answer: streams have said then that the newest state is old.
 func (f *follower) current(ctx context.Context) (*state, error) {
 	f.mu.Lock()
-	ended, fresh := f.ended, time.Since(f.read) < 2*f.source.Interval
-	f.mu.Unlock()
-	if !fresh {
-		select {
-		case f.wanted <- struct{}{}:
-		default: // one is wanted already
+	defer f.mu.Unlock()
+	for waited := false; ; waited = true {
+		n, fresh := len(f.states), waited || time.Since(f.read) < 2*f.source.Interval
+		if !fresh {
+			select {
+			case f.wanted <- struct{}{}:
+			default: // one is wanted already
+			}
 		}
+		switch {
+		case n > 0 && (fresh || f.outage() != nil):
+			return f.states[n-1], nil
+		case fresh:
+			return nil, fault.New(fault.Unavailable, "", "the cloud cannot be read: %v", f.err)
+		}
+		ended, changed := f.ended, f.changed
+		f.mu.Unlock()
+		err := error(nil)
 		select {
 		case <-ended:
+		case <-changed:
 		case <-ctx.Done():
-			return nil, ctx.Err()
+			err = ctx.Err()
 		case <-f.stopped:
-			return nil, errStopped
+			err = errStopped
+		}
+		f.mu.Lock()
+		if err != nil {
+			return nil, err
 		}
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if len(f.states) == 0 {
-		return nil, fault.New(fault.Unavailable, "", "the cloud cannot be read: %v", f.err)
-	}
-	return f.states[len(f.states)-1], nil
 }
 
 // after waits until there is another state than number, or another error than failed says, and
@@ -195,13 +264,13 @@ func (f *follower) after(
 	defer func() { f.waiting-- }()
 	for {
 		n := len(f.states)
-		if n > 0 && f.states[n-1].number != number || (f.err != nil) != failed {
+		if n > 0 && f.states[n-1].number != number || (f.outage() != nil) != failed {
 			for i, s := range f.states {
 				if s.number == number {
 					old, later = s, slices.Clone(f.states[i+1:])
 				}
 			}
-			return old, later, f.err
+			return old, later, f.outage()
 		}
 		changed := f.changed
 		f.mu.Unlock()
