@@ -7,6 +7,7 @@ package console
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -162,6 +163,11 @@ func (c *Console) fail(w http.ResponseWriter, r *http.Request, err error) {
 	detail := "It could not be computed: the log of the console says why."
 	if r.Context().Err() != nil {
 		return // nobody reads the answer
+	}
+	if first, ok := errors.AsType[firstReading](err); ok {
+		w.Header().Set("Retry-After", "1")
+		refuse(w, http.StatusServiceUnavailable, first.Error())
+		return
 	}
 	if f, ok := fault.Find(err); ok {
 		kind, _ := fault.Of(err)

@@ -691,6 +691,42 @@ func TestAReadingThatHangs(t *testing.T) {
 	})
 }
 
+// A first reading that takes long is answered with its progress, and it is not made twice.
+func TestTheFirstReading(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := records()
+		count := 0
+		source := console.Records("a test", time.Minute, func(context.Context) (*cloud.Cloud, error) {
+			count++
+			time.Sleep(11 * time.Second) // of the test's clock
+			return &b.Cloud, nil
+		})
+		source.Progress = func() (string, int, int) { return "providers", 3000, 1234567 }
+		c := console.New(console.Options{Source: source, Access: console.Open{}})
+		ctx, cancel := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		running.Go(func() { c.Run(ctx) })
+		defer running.Wait()
+		defer cancel()
+		begin, early := time.Now(), 0
+		for {
+			w := httptest.NewRecorder()
+			c.ServeHTTP(w, httptest.NewRequest(http.MethodGet, console.Path+"/api/hosts", nil))
+			if w.Code == http.StatusOK {
+				break
+			}
+			early++
+			if w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") != "1" || !strings.Contains(
+				w.Body.String(), `"The cloud is being read for the first time: providers, 3,000 of 1,234,567."`) {
+				t.Fatalf("the answer is %d %s", w.Code, w.Body)
+			}
+		}
+		if took := time.Since(begin); early != 5 || took != 11*time.Second || count != 1 {
+			t.Errorf("after %s and %d answers about the progress there are %d readings", took, early, count)
+		}
+	})
+}
+
 // Without pages nothing is read, and with an open one after each interval.
 func TestReadsWhilePagesAreOpen(t *testing.T) {
 	var c changing

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -54,8 +55,9 @@ type follower struct {
 	states  []*state // the newest last; retained ones at most
 	err     error    // of the last reading
 	read    time.Time
+	reading bool          // one is under way
 	slow    error         // why the reading under way counts as an outage, nil before it does
-	changed chan struct{} // closed and replaced when there is another table, or another outage
+	changed chan struct{} // closed and replaced when there is another table or outage
 	ended   chan struct{} // closed and replaced after each reading
 	waiting int           // pages that wait for changes
 	wanted  chan struct{} // has an element when a reading is wanted at once
@@ -134,9 +136,12 @@ func (f *follower) announce() {
 	f.changed = make(chan struct{})
 }
 
-// readSource reads the source, and calls delayed when that takes long. It returns after delayed has.
+// readSource reads the source, and calls delayed when that takes long. It returns after that has.
 func (f *follower) readSource(ctx context.Context) (*Reading, error) {
 	begin := time.Now()
+	f.mu.Lock()
+	f.reading = true
+	f.mu.Unlock()
 	noted := make(chan struct{})
 	timer := time.AfterFunc(f.patience(), func() {
 		defer close(noted)
@@ -182,7 +187,7 @@ func (f *follower) refresh(ctx context.Context) {
 	} else if err == nil && f.err != nil {
 		f.log.Info("the cloud can be read again")
 	}
-	f.err, f.slow, f.read = err, nil, time.Now()
+	f.err, f.slow, f.read, f.reading = err, nil, time.Now(), false
 	if next != nil {
 		n := len(f.states)
 		switch {
@@ -215,13 +220,18 @@ func (f *follower) last() *state {
 
 // current returns a state that is not older than two intervals, or the newest there is when the
 // cloud cannot be read. It waits for a reading when it needs one, but not for a cloud that does not
-// answer: streams have said then that the newest state is old.
+// answer: streams have said then that the newest state is old. Of a first reading that takes long
+// the error is a firstReading.
 func (f *follower) current(ctx context.Context) (*state, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	var late <-chan time.Time
+	if len(f.states) == 0 {
+		late = time.After(firstWait)
+	}
 	for waited := false; ; waited = true {
 		n, fresh := len(f.states), waited || time.Since(f.read) < 2*f.source.Interval
-		if !fresh {
+		if !fresh && !f.reading {
 			select {
 			case f.wanted <- struct{}{}:
 			default: // one is wanted already
@@ -243,12 +253,43 @@ func (f *follower) current(ctx context.Context) (*state, error) {
 			err = ctx.Err()
 		case <-f.stopped:
 			err = errStopped
+		case <-late:
+			err = f.firstReading()
 		}
 		f.mu.Lock()
 		if err != nil {
 			return nil, err
 		}
 	}
+}
+
+// firstWait is how long a request waits for the first reading, at most.
+const firstWait = 2 * time.Second
+
+// A firstReading is the error of a request while the cloud is read for the first time: how far that
+// is, for people. The request can be repeated.
+type firstReading string
+
+// Error returns the text.
+func (e firstReading) Error() string { return string(e) }
+
+func (f *follower) firstReading() error {
+	text := "The cloud is being read for the first time"
+	if f.source.Progress != nil {
+		if subject, done, total := f.source.Progress(); subject != "" {
+			text += ": " + subject + ", " + grouped(done) + " of " + grouped(total)
+		}
+	}
+	return firstReading(text + ".")
+}
+
+// grouped writes a number with commas between thousands.
+func grouped(n int) string {
+	digits := strconv.Itoa(n)
+	for i := len(digits) - 3; i > 0; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
+	}
+	return digits
 }
 
 // after waits until there is another state than number, or another error than failed says, and

@@ -3,6 +3,7 @@ package console
 import (
 	"context"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/berthcloud/berth/ops/cloud"
@@ -28,6 +29,9 @@ type Source struct {
 	Name string
 	// Read reads the cloud, and ends when its context does. It is called by one goroutine at a time.
 	Read func(ctx context.Context) (*Reading, error)
+	// Progress returns how far the reading under way is: what it reads, how much of it and how much
+	// there is, "" for nothing yet. It is called while Read runs; nil where it is not known.
+	Progress func() (subject string, done, total int)
 	// Interval is the pause between two readings while a page is open.
 	Interval time.Duration
 	// Consumers returns the consumers that have something of a tree's providers, with all that they
@@ -77,6 +81,8 @@ func Records(name string, interval time.Duration, read func(ctx context.Context)
 // APIOptions say how APIs are read.
 type APIOptions struct {
 	Interval time.Duration
+	// Progress is called while records are read; nil is not called.
+	Progress cloudapi.Progress
 	// Nova are the settings of the cloud's nova.conf, for the queries of servers.
 	Nova lookup.Settings
 }
@@ -85,6 +91,13 @@ type APIOptions struct {
 // network is a sentence in the records.
 func APIs(client *cloudapi.Client, o APIOptions) Source {
 	follower := client.Follower(cloud.PlacementPart | cloud.ComputePart | cloud.NetworkPart)
+	var far progress
+	follower.Progress = func(subject string, done, total int) {
+		far.set(subject, done, total)
+		if o.Progress != nil {
+			o.Progress(subject, done, total)
+		}
+	}
 	s := Records(client.Source(), o.Interval, func(ctx context.Context) (*cloud.Cloud, error) {
 		c, failed := follower.Read(ctx, nil)
 		if err := failed[cloud.PlacementPart]; err != nil {
@@ -102,7 +115,7 @@ func APIs(client *cloudapi.Client, o APIOptions) Source {
 		c.Unread = unread
 		return c, nil
 	})
-	s.Flavors, s.Nova = client.Flavors, o.Nova
+	s.Progress, s.Flavors, s.Nova = far.get, client.Flavors, o.Nova
 	s.Images = func(ctx context.Context) (names []string, err error) {
 		images, err := client.Names(ctx, cloudapi.Images, "")
 		for _, image := range images {
@@ -116,4 +129,23 @@ func APIs(client *cloudapi.Client, o APIOptions) Source {
 		}
 	}
 	return s
+}
+
+// A progress is how far a reading is. It may be used by several goroutines.
+type progress struct {
+	mu          sync.Mutex
+	subject     string
+	done, total int
+}
+
+func (p *progress) set(subject string, done, total int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.subject, p.done, p.total = subject, done, total
+}
+
+func (p *progress) get() (subject string, done, total int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.subject, p.done, p.total
 }

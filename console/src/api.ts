@@ -6,9 +6,10 @@ import { root } from "./router.ts";
 export interface Failure {
   /**
    * login: nobody is logged in, or the session has ended. refused: policy forbids it. missing: there is no such
-   * object. invalid: the request is wrong. failed: the service could not answer. lost: no answer arrived.
+   * object. invalid: the request is wrong. failed: the service could not answer. early: it cannot answer yet.
+   * lost: no answer arrived.
    */
-  readonly kind: "login" | "refused" | "missing" | "invalid" | "failed" | "lost";
+  readonly kind: "login" | "refused" | "missing" | "invalid" | "failed" | "early" | "lost";
   /** A sentence for whoever reads the page. */
   readonly message: string;
 }
@@ -19,9 +20,23 @@ export type Result<T> = { readonly ok: true; readonly value: T } | { readonly ok
 /** Whether the login form has to be shown: a request was answered with 401. */
 export const loginRequired = signal(false);
 
-/** GET of api/PATH. The signal aborts it when the page that needs the answer is left. */
-export function get<T>(path: string, abort?: AbortSignal): Promise<Result<T>> {
-  return request<T>("GET", path, undefined, abort);
+/** How far the first reading of the cloud is, "" when there is no request that waits for it. */
+export const progress = signal("");
+
+/**
+ * GET of api/PATH. The signal aborts it when the page that needs the answer is left. It waits while the cloud is read
+ * for the first time.
+ */
+export async function get<T>(path: string, abort?: AbortSignal): Promise<Result<T>> {
+  for (;;) {
+    const answer = await request<T>("GET", path, undefined, abort);
+    if (answer.ok || answer.failure.kind !== "early") {
+      if (!abort?.aborted) progress.value = "";
+      return answer;
+    }
+    progress.value = answer.failure.message;
+    await pause(firstDelay, abort);
+  }
 }
 
 /** A request to api/PATH with a body of JSON. Answers without a body are undefined. */
@@ -41,7 +56,7 @@ export async function request<T>(method: string, path: string, body?: unknown, a
 }
 
 async function failureOf(answer: Response): Promise<Failure> {
-  const kind = kindOf(answer.status);
+  const kind = answer.headers.has("Retry-After") ? "early" : kindOf(answer.status);
   if (kind === "login") loginRequired.value = true;
   return { kind, message: detailOf(await answer.text()) || `${answer.status} ${answer.statusText}` };
 }
@@ -192,10 +207,10 @@ export class EventParser {
 }
 
 // Waits for some milliseconds, or until the signal aborts.
-function pause(delay: number, abort: AbortSignal): Promise<void> {
+function pause(delay: number, abort?: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const timer = setTimeout(resolve, delay);
-    abort.addEventListener("abort", () => (clearTimeout(timer), resolve()), { once: true });
+    abort?.addEventListener("abort", () => (clearTimeout(timer), resolve()), { once: true });
   });
 }
 

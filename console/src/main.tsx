@@ -2,7 +2,7 @@
 // src/NAME/NAME.tsx, and is loaded when it is shown for the first time.
 import { signal, useSignalEffect } from "@preact/signals";
 import { type ComponentType, render } from "preact";
-import { loginRequired } from "./api.ts";
+import { loginRequired, progress } from "./api.ts";
 import { href, type Route, route, start } from "./router.ts";
 import { Search } from "./search.tsx";
 import { Account, loadSession } from "./session/account.tsx";
@@ -74,7 +74,10 @@ function Shell() {
         <Search />
         <Account />
       </header>
-      <main id="page"><Content /></main>
+      <main id="page">
+        {progress.value && <p class="notice" role="status">{progress.value}</p>}
+        <Content />
+      </main>
     </>
   );
 }

@@ -22,6 +22,9 @@ import (
 // each tenth time. Of the compute service the servers are read that have changed since the last
 // reading, and all of them each 30th time. Everything else is read by pages.
 type Follower struct {
+	// Progress is called while a reading is under way; nil is not called.
+	Progress Progress
+
 	client  *Client
 	parts   cloud.Part
 	last    *placementReader // nil before the first reading
@@ -42,13 +45,13 @@ func (f *Follower) Read(
 ) (records *cloud.Cloud, failed map[cloud.Part]error) {
 	r := &cloud.Cloud{Source: f.client.source, Begun: time.Now().UTC(), Placement: placement}
 	failed = map[cloud.Part]error{}
+	m := &meter{progress: f.Progress}
 	if f.parts&cloud.PlacementPart != 0 {
 		var err error
-		if r.Placement, err = f.placement(ctx); err != nil {
+		if r.Placement, err = f.placement(ctx, m); err != nil {
 			failed[cloud.PlacementPart] = err
 		}
 	}
-	m := &meter{}
 	if f.parts&cloud.ComputePart != 0 {
 		var err error
 		if r.Compute, err = f.client.readCompute(ctx, r, m, &f.servers); err != nil {
@@ -66,7 +69,7 @@ func (f *Follower) Read(
 }
 
 // placement reads placement's records. What was read before an error is not read again.
-func (f *Follower) placement(ctx context.Context) (*cloud.Placement, error) {
+func (f *Follower) placement(ctx context.Context, m *meter) (*cloud.Placement, error) {
 	s, err := f.client.service("placement", placementVersion)
 	if err != nil {
 		return nil, err
@@ -81,9 +84,9 @@ func (f *Follower) placement(ctx context.Context) (*cloud.Placement, error) {
 	} else {
 		f.since = 0
 	}
-	err = r.readProviders(ctx, func() {})
+	err = r.readProviders(ctx, m.begin("providers", len(r.listed)))
 	if err == nil {
-		err = r.readConsumers(ctx, &meter{})
+		err = r.readConsumers(ctx, m)
 	}
 	if err == nil {
 		err = f.compare(ctx, r)

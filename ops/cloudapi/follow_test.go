@@ -231,7 +231,15 @@ func TestFollowSaysWhatFails(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, failed := client.Follower(cloud.PlacementPart|cloud.ComputePart|cloud.NetworkPart).Read(t.Context(), nil)
+	follower := client.Follower(cloud.PlacementPart | cloud.ComputePart | cloud.NetworkPart)
+	read := map[string]bool{}
+	follower.Progress = func(subject string, done, total int) { read[subject] = read[subject] || done == total }
+	got, failed := follower.Read(t.Context(), nil)
+	if want := map[string]bool{
+		"providers": true, "consumers": true, "lists of the compute service": false, "lists of the network service": true,
+	}; !maps.Equal(read, want) {
+		t.Errorf("the progress is %v", read)
+	}
 	if parts := slices.Collect(maps.Keys(failed)); len(parts) != 1 ||
 		!strings.Contains(fmt.Sprint(failed[cloud.ComputePart]), "403 Forbidden") {
 		t.Errorf("what fails is %v", failed)

@@ -164,26 +164,46 @@ func (x *consoleOptions) open(ctx context.Context) (console.Source, error) {
 		return console.Source{}, err
 	}
 	x.nova.note(x.env)
-	return console.APIs(client, console.APIOptions{Interval: x.interval, Nova: x.nova.Settings}), nil
+	p, first := cli.NewProgress(x.env), true
+	source := console.APIs(client, console.APIOptions{
+		Interval: x.interval, Nova: x.nova.Settings,
+		Progress: func(what string, done, total int) {
+			if first {
+				p.Show(func() string { return fmt.Sprintf("reading %s: %d of %d", what, done, total) })
+			}
+		},
+	})
+	read := source.Read
+	source.Read = func(ctx context.Context) (*console.Reading, error) {
+		reading, err := read(ctx)
+		p.End()
+		first = first && err != nil
+		return reading, err
+	}
+	return source, nil
 }
 
 // openDatabase returns the source that reads placement's database.
 func (x *consoleOptions) openDatabase(ctx context.Context) (console.Source, error) {
 	db := x.source.db
 	db.Once = true // the next reading tries again
-	read := func(ctx context.Context) (c *cloud.Cloud, err error) {
+	read := func(ctx context.Context, p func(table string, rows, total int64)) (c *cloud.Cloud, err error) {
 		c = &cloud.Cloud{Begun: time.Now().UTC()}
 		err = db.Work(ctx, x.env, dbtool.Look, func(db *database.DB) (err error) {
 			c.Source = "the database " + db.Name
-			c.Placement, err = db.Placement(ctx, true, nil)
+			c.Placement, err = db.Placement(ctx, true, p)
 			return err
 		})
 		c.Ended = time.Now().UTC()
 		return c, err
 	}
-	first, err := read(ctx)
+	p := cli.NewProgress(x.env)
+	first, err := read(ctx, p.Of("reading"))
+	p.End()
 	if err != nil {
 		return console.Source{}, err
 	}
-	return console.Records(first.Source, x.interval, read), nil
+	return console.Records(first.Source, x.interval, func(ctx context.Context) (*cloud.Cloud, error) {
+		return read(ctx, nil)
+	}), nil
 }
