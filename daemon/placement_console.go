@@ -70,28 +70,16 @@ func (s *PlacementServer) consoleSource() console.Source {
 // consumersOn returns the consumers that have something of a tree's providers, with all that they
 // have.
 func (s *PlacementServer) consumersOn(ctx context.Context, tree *snapshot.Tree) ([]cloud.Consumer, error) {
-	known := map[placement.UUID]bool{}
-	var list []cloud.Consumer
-	for _, p := range tree.Providers {
-		rows, _, err := s.service.AllocationsOn(ctx, p.UUID)
-		if err != nil {
-			return nil, err
-		}
-		for _, row := range rows {
-			if known[row.Consumer] {
-				continue
-			}
-			known[row.Consumer] = true
-			c, err := s.consumer(ctx, string(row.Consumer))
-			if err != nil {
-				return nil, err
-			}
-			if c != nil { // it may have released everything meanwhile
-				list = append(list, *c)
-			}
-		}
+	snap, err := s.service.Snapshot(ctx)
+	if err != nil {
+		return nil, err
 	}
-	return list, nil
+	all, err := s.service.AllocationsIn(ctx, tree.Root().ID)
+	list := make([]cloud.Consumer, 0, len(all))
+	for i := range all {
+		list = append(list, consumerOf(snap, &all[i]))
+	}
+	return list, err
 }
 
 // consumer returns a consumer with what it has, nil when that is nothing.
@@ -104,8 +92,14 @@ func (s *PlacementServer) consumer(ctx context.Context, id string) (*cloud.Consu
 	if err != nil {
 		return nil, err
 	}
-	row := all.Consumer
-	c := &cloud.Consumer{
+	c := consumerOf(snap, &all)
+	return &c, nil
+}
+
+// consumerOf converts a consumer with its allocations, whose classes are those of a snapshot.
+func consumerOf(snap *snapshot.Snapshot, all *placement.ConsumerAllocations) cloud.Consumer {
+	row := &all.Consumer
+	c := cloud.Consumer{
 		UUID: string(row.UUID), Generation: int64(row.Generation), Project: row.Project, User: row.User, Type: row.Type,
 		Allocations: map[string]map[string]int64{},
 	}
@@ -117,7 +111,7 @@ func (s *PlacementServer) consumer(ctx context.Context, id string) (*cloud.Consu
 		}
 		amounts[snap.ClassName(a.Class)] += a.Used
 	}
-	return c, nil
+	return c
 }
 
 // consoleAccess logs users in at the Keystone that checks the tokens of the API, and applies the

@@ -160,6 +160,11 @@ type AllocationReader interface {
 	// kept: the first releases of upstream's service wrote allocations without a row for their
 	// consumer, which then has its UUID only. Without allocations it returns the zero value.
 	AllocationsOf(consumer UUID) (ConsumerAllocations, error)
+	// Consumers lists those of some consumers that are kept, in no order.
+	Consumers(uuids ...UUID) ([]ConsumerRow, error)
+	// AllocationsIn lists the consumers that have allocations on providers of the tree with that root,
+	// each as AllocationsOf has it, by their UUIDs.
+	AllocationsIn(root int64) ([]ConsumerAllocations, error)
 	// AllocationsOn lists the allocations on the provider with that UUID, and returns the
 	// generation that the provider has in the same state.
 	AllocationsOn(provider UUID) ([]AllocationRow, Generation, error)

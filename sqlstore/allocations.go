@@ -34,17 +34,41 @@ func readAllocation(r *sqlconn.Row) placement.AllocationRow {
 // AllocationsOf returns what a consumer has allocated, and the consumer's row, which may be
 // missing: the first releases of upstream's service did not keep consumers.
 func (r *reader) AllocationsOf(consumer placement.UUID) (placement.ConsumerAllocations, error) {
+	list, err := r.consumersWhere(`
+WHERE a.consumer_id = ?`, consumer)
 	var h placement.ConsumerAllocations
-	err := r.Each(func(one *sqlconn.Row) {
-		h.Consumer = placement.ConsumerRow{
-			ID:         one.Int(8),
-			UUID:       uuid(one, 3),
-			Generation: generation(one, 4),
-			Project:    one.Text(9),
-			User:       one.Text(10),
-			Type:       one.Text(11),
+	for _, part := range list { // one, unless the database takes several spellings of a UUID for the same
+		h.Consumer, h.Allocations = part.Consumer, append(h.Allocations, part.Allocations...)
+	}
+	return h, err
+}
+
+// AllocationsIn is one statement, whatever the size of the tree.
+func (r *reader) AllocationsIn(root int64) ([]placement.ConsumerAllocations, error) {
+	return r.consumersWhere(`
+WHERE a.consumer_id IN (
+    SELECT i.consumer_id
+    FROM resource_providers r
+    JOIN allocations i ON i.resource_provider_id = r.id
+    WHERE r.root_provider_id = ?)`, root)
+}
+
+// consumersWhere lists consumers with their allocations, those that a condition selects.
+func (r *reader) consumersWhere(where string, args ...any) (list []placement.ConsumerAllocations, err error) {
+	err = r.Each(func(one *sqlconn.Row) {
+		allocation := readAllocation(one)
+		if n := len(list); n == 0 || list[n-1].Consumer.UUID != allocation.Consumer {
+			list = append(list, placement.ConsumerAllocations{Consumer: placement.ConsumerRow{
+				ID:         one.Int(8),
+				UUID:       allocation.Consumer,
+				Generation: allocation.ConsumerGeneration,
+				Project:    one.Text(9),
+				User:       one.Text(10),
+				Type:       one.Text(11),
+			}})
 		}
-		h.Allocations = append(h.Allocations, readAllocation(one))
+		last := &list[len(list)-1]
+		last.Allocations = append(last.Allocations, allocation)
 	}, allocationFields+`,
     c.id,
     o.external_id,
@@ -55,10 +79,9 @@ JOIN resource_providers p ON p.id = a.resource_provider_id
 LEFT JOIN consumers c ON c.uuid = a.consumer_id
 LEFT JOIN projects o ON o.id = c.project_id
 LEFT JOIN users u ON u.id = c.user_id
-LEFT JOIN consumer_types t ON t.id = c.consumer_type_id
-WHERE a.consumer_id = ?
-ORDER BY a.id`, consumer)
-	return h, err
+LEFT JOIN consumer_types t ON t.id = c.consumer_type_id`+where+`
+ORDER BY a.consumer_id, a.id`, args...)
+	return list, err
 }
 
 // AllocationsOn reads the provider and its allocations in one statement, so that the generation is

@@ -35,6 +35,16 @@ func (r *reader) Consumer(uuid placement.UUID) (placement.ConsumerRow, error) {
 WHERE c.uuid = ?`, uuid)
 }
 
+func (r *reader) Consumers(uuids ...placement.UUID) (list []placement.ConsumerRow, err error) {
+	err = sqlconn.InList(uuids, func(marks string, args []any) error {
+		part, err := sqlconn.List(r.Tx, readConsumer, consumerColumns+`
+WHERE c.uuid IN (`+marks+`)`, args...)
+		list = append(list, part...)
+		return err
+	})
+	return list, err
+}
+
 // An Owner is a row that a consumer points at by the name it has outside.
 type Owner struct{ Table, Column string }
 

@@ -337,7 +337,18 @@ func keepAllocations(c *storeCase) {
 		on, g, err2 := r.AllocationsOn(one.UUID)
 		c.same("AllocationsOn(cn1)", on, []placement.AllocationRow{rows[0], rows[2]})
 		c.same("the generation of cn1", g, placement.Generation(2))
-		return errors.Join(err, err2)
+		in, err3 := r.AllocationsIn(two.ID)
+		c.same("AllocationsIn(cn2)", in, []placement.ConsumerAllocations{owner})
+		other, err4 := r.AllocationsOf(b.UUID)
+		both := []placement.ConsumerAllocations{owner, other}
+		if b.UUID < a.UUID {
+			slices.Reverse(both)
+		}
+		in, err5 := r.AllocationsIn(one.ID)
+		c.same("AllocationsIn(cn1)", in, both)
+		consumers, err6 := r.Consumers(b.UUID, uuidOf("nobody"))
+		c.same("Consumers(vm2)", consumers, []placement.ConsumerRow{other.Consumer})
+		return errors.Join(err, err2, err3, err4, err5, err6)
 	})
 	c.claim(later, placement.ClaimRows{Released: map[placement.UUID][]placement.AllocatedAmount{a.UUID: {
 		{Provider: one.ID, ProviderUUID: one.UUID, Root: one.ID, Class: 0, Used: 2},

@@ -128,6 +128,27 @@ func (s *Service) AllocationsOf(ctx context.Context, consumer placement.UUID) (p
 	return h, err
 }
 
+// AllocationsIn returns the consumers that have allocations on providers of the tree with that
+// root, with all that they have.
+func (s *Service) AllocationsIn(ctx context.Context, root int64) ([]placement.ConsumerAllocations, error) {
+	var list []placement.ConsumerAllocations
+	err := s.view(ctx, func(r placement.Reader) (err error) {
+		list, err = r.AllocationsIn(root)
+		return err
+	})
+	return list, err
+}
+
+// Consumers returns those of some consumers that are kept, in no order.
+func (s *Service) Consumers(ctx context.Context, uuids ...placement.UUID) ([]placement.ConsumerRow, error) {
+	var rows []placement.ConsumerRow
+	err := s.view(ctx, func(r placement.Reader) (err error) {
+		rows, err = r.Consumers(uuids...)
+		return err
+	})
+	return rows, err
+}
+
 // AllocationsOn returns the allocations on a provider and the provider's
 // generation at that moment. It fails as NotFound.
 func (s *Service) AllocationsOn(

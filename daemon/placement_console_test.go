@@ -1,0 +1,133 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/berthcloud/berth/ops/cloud"
+	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/placement/service"
+	"github.com/berthcloud/berth/sqlstore"
+)
+
+// A consoleCloud is a placement service without an API, that counts the statements of its store.
+type consoleCloud struct {
+	*testing.T
+	*PlacementServer
+	statements atomic.Int64
+}
+
+// newConsoleCloud returns a service with a host of a provider and bridges below it, that have each
+// 100 of VCPU.
+func newConsoleCloud(t *testing.T, bridges int) *consoleCloud {
+	t.Helper()
+	c := &consoleCloud{T: t}
+	store, err := sqlstore.Open(t.Context(), sqlstore.Options{
+		Path: sqlstore.Memory,
+		Trace: func(_ context.Context, statement string) func(error) {
+			if strings.Contains(statement, "SELECT") {
+				c.statements.Add(1)
+			}
+			return func(error) {}
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	s, err := service.New(t.Context(), store, service.DefaultSettings())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.PlacementServer = &PlacementServer{service: s}
+	names := []string{"host"}
+	for i := range bridges {
+		names = append(names, fmt.Sprint("bridge", i))
+	}
+	for i, name := range names {
+		parent := placement.UUID("")
+		if i > 0 {
+			parent = "host"
+		}
+		_, err := s.CreateProvider(t.Context(), placement.NewProvider{UUID: placement.UUID(name), Name: name, Parent: parent})
+		c.must(err)
+		_, err = s.AddInventory(t.Context(), placement.UUID(name), placement.InventoryOf{
+			Class:     "VCPU",
+			Inventory: placement.Inventory{Total: 100, MinUnit: 1, MaxUnit: 100, StepSize: 1, AllocationRatio: 1},
+		}, placement.InventoryRule{})
+		c.must(err)
+	}
+	return c
+}
+
+func (c *consoleCloud) must(err error) {
+	c.Helper()
+	if err != nil {
+		c.Fatal(err)
+	}
+}
+
+// claim has a consumer of a type get a VCPU of each of some providers.
+func (c *consoleCloud) claim(consumer placement.UUID, kind string, providers ...placement.UUID) {
+	c.Helper()
+	var list []placement.ProviderAllocation
+	for _, p := range providers {
+		list = append(list, placement.ProviderAllocation{
+			Provider: p, Resources: []placement.ClassAmount{{Class: "VCPU", Amount: 1}},
+		})
+	}
+	c.must(c.service.SetAllocations(c.Context(), placement.Claim{
+		Consumer: consumer, Project: "project", User: "user", Type: kind, Allocations: list,
+	}))
+}
+
+// The consumers of a host are read in as many statements for a big tree as for a small one.
+func TestConsumersOnATree(t *testing.T) {
+	c := newConsoleCloud(t, 20)
+	_, err := c.service.CreateProvider(t.Context(), placement.NewProvider{UUID: "other", Name: "other"})
+	c.must(err)
+	var want []string
+	for i := range 20 {
+		id := placement.UUID(fmt.Sprintf("vm%02d", i))
+		c.claim(id, "INSTANCE", "host", placement.UUID(fmt.Sprint("bridge", i)))
+		want = append(want, string(id))
+	}
+	source := c.consoleSource()
+	reading, err := source.Read(t.Context())
+	c.must(err)
+	_, tree := reading.Snapshot.Provider("bridge3")
+	c.statements.Store(0)
+	list, err := source.Consumers(t.Context(), tree)
+	c.must(err)
+	if n := c.statements.Load(); n != 1 {
+		t.Errorf("20 consumers on 21 providers take %d statements", n)
+	}
+	var got []string
+	for i := range list {
+		got = append(got, list[i].UUID)
+	}
+	if !slices.Equal(got, want) {
+		t.Fatalf("the consumers are %v", got)
+	}
+	if d := cmp.Diff(cloud.Consumer{
+		UUID: "vm03", Generation: 1, Project: "project", User: "user", Type: "INSTANCE",
+		Allocations: map[string]map[string]int64{"host": {"VCPU": 1}, "bridge3": {"VCPU": 1}},
+	}, list[3]); d != "" {
+		t.Error(d)
+	}
+	one, err := source.Consumer(t.Context(), "vm03")
+	c.must(err)
+	if d := cmp.Diff(list[3], *one); d != "" {
+		t.Error(d)
+	}
+}
