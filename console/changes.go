@@ -19,12 +19,29 @@ type Change struct {
 	Time time.Time `json:"time"`
 	// What is also "state": what the compute service says of the host.
 	records.Change
-	// Name is that of the consumer's server, "" when it is not known.
-	Name string `json:"consumer_name,omitempty"`
+	// Name is that of the consumer's server, and Type and Project are the consumer's, "" when they are
+	// not known.
+	Name    string `json:"consumer_name,omitempty"`
+	Type    string `json:"consumer_type,omitempty"`
+	Project string `json:"project_id,omitempty"`
 }
 
-// maxChanges is how many changes between two readings are listed.
-const maxChanges = 100
+// MaxChanges is how many changes between two readings are listed.
+const MaxChanges = 100
+
+// ChangesOf returns the changes in an entry of placement's change log.
+func ChangesOf(entry *placement.Entry) (list []Change) {
+	for _, request := range entry.Requests {
+		for i := range request.Events {
+			e := &request.Events[i]
+			list = append(list, Change{Time: entry.Time, Change: records.Change{
+				Change: e.Change(), What: string(e.What), Provider: e.Name, UUID: string(e.Provider),
+				Consumer: string(e.Consumer), Subject: e.Subject, Before: e.Before, After: e.After,
+			}})
+		}
+	}
+	return list
+}
 
 // changesBetween returns the differences of the hosts that a table says are not as before. Where
 // readings have no consumers, they are those of what is used.
@@ -63,11 +80,17 @@ func changesBetween(before, after *state, c overview.Changes) []Change {
 	for _, change := range records.Diff(old, last) {
 		list = append(list, Change{Change: change})
 	}
-	list = list[:min(len(list), maxChanges)]
+	list = list[:min(len(list), MaxChanges)]
 	for i := range list {
 		list[i].Time = after.reading.Time
 		if id := list[i].Consumer; id != "" {
 			list[i].Name = cmp.Or(serverName(after.index(), id), serverName(before.index(), id))
+			for _, x := range []*index.Index{after.index(), before.index()} {
+				if c := x.Consumers[id]; c != nil {
+					list[i].Type, list[i].Project = c.Type, c.Project
+					break
+				}
+			}
 		}
 	}
 	return list

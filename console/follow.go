@@ -169,13 +169,16 @@ func (f *follower) refresh(ctx context.Context) {
 		case last == nil:
 			next = newState(reading, overview.New(reading.Snapshot, reading.Cloud.Compute, nil),
 				time.Now().UnixMicro())
+			f.logged(ctx) // what was before is of no interest
 		case last.reading == reading: // nothing has changed
 		default:
 			next = newState(reading, overview.New(reading.Snapshot, reading.Cloud.Compute, last.table), last.number)
 			next.changes = last.changes
 			if c := next.table.Since(last.table); !c.Empty() {
 				next.number++
-				next.changes = changesBetween(last, next, c)
+				if next.changes = f.logged(ctx); len(next.changes) == 0 {
+					next.changes = changesBetween(last, next, c)
+				}
 			}
 		}
 	}
@@ -206,6 +209,22 @@ func (f *follower) refresh(ctx context.Context) {
 	if differs {
 		f.announce()
 	}
+}
+
+// logged returns the changes since the state before that the source's log has, none where readings
+// have to be compared.
+func (f *follower) logged(ctx context.Context) []Change {
+	if f.source.Changes == nil {
+		return nil
+	}
+	list, complete, err := f.source.Changes(ctx)
+	if err != nil && ctx.Err() == nil {
+		f.log.Warn("the log of changes cannot be read; the console compares what is used", "error", err.Error())
+	}
+	if err != nil || !complete {
+		return nil
+	}
+	return list
 }
 
 // last returns the newest state, nil before the first reading.

@@ -39,6 +39,10 @@ type Source struct {
 	// consumers.
 	Consumers func(ctx context.Context, tree *snapshot.Tree) ([]cloud.Consumer, error)
 	Consumer  func(ctx context.Context, id string) (*cloud.Consumer, error)
+	// Changes returns what has changed since its call before, for sources that know it of a log, the
+	// project and the type of consumers included. Where complete is false, as for the first call,
+	// readings are compared. It is called as Read is; nil where there is no log.
+	Changes func(ctx context.Context) (list []Change, complete bool, err error)
 	// Finder returns what finds flavors, images and ports by their names, in a reading's records; nil
 	// where there are no such services.
 	Finder func(o lookup.Options, c *cloud.Cloud) *lookup.Finder

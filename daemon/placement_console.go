@@ -62,6 +62,7 @@ func (s *PlacementServer) consoleSource() console.Source {
 			}
 			return last, nil
 		},
+		Changes:   (&consoleLog{server: s}).next,
 		Consumers: s.consumersOn,
 		Consumer:  s.consumer,
 	}
@@ -112,6 +113,69 @@ func consumerOf(snap *snapshot.Snapshot, all *placement.ConsumerAllocations) clo
 		amounts[snap.ClassName(a.Class)] += a.Used
 	}
 	return c
+}
+
+// A consoleLog reads the change log for the console. It is for one goroutine.
+type consoleLog struct {
+	server *PlacementServer
+	mark   placement.Mark // behind what was read; nil at the beginning
+}
+
+// maxConsolePages is how many pages of the log are read of what happened between two states. Behind
+// them readings are compared: nobody reads that many changes.
+const maxConsolePages = 4
+
+// next returns what the log has behind the mark, console.MaxChanges at most, and whether it is all
+// that has changed. It costs one query for the log, and one for the consumers in it.
+func (l *consoleLog) next(ctx context.Context) (list []console.Change, complete bool, err error) {
+	log := l.server.service.ChangeLog()
+	complete = l.mark != nil
+	for range maxConsolePages {
+		page, err := log.Log(ctx, l.mark)
+		if err != nil {
+			return nil, false, err
+		}
+		l.mark = page.At
+		complete = complete && !page.Lost
+		for i := range page.Entries {
+			complete = complete && !page.Entries[i].Unlisted
+			list = append(list, console.ChangesOf(&page.Entries[i])...)
+		}
+		if !page.More {
+			list = list[:min(len(list), console.MaxChanges)]
+			return list, complete, l.addOwners(ctx, list)
+		}
+	}
+	page, err := log.Log(ctx, nil) // the end of the log
+	if err != nil {
+		return nil, false, err
+	}
+	l.mark = page.At
+	return nil, false, nil
+}
+
+// addOwners adds the types and projects of consumers that have something still.
+func (l *consoleLog) addOwners(ctx context.Context, list []console.Change) error {
+	var ids []placement.UUID
+	for i := range list {
+		if list[i].Consumer != "" {
+			ids = append(ids, placement.UUID(list[i].Consumer))
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	rows, err := l.server.service.Consumers(ctx, ids...)
+	owners := make(map[string]*placement.ConsumerRow, len(rows))
+	for i := range rows {
+		owners[string(rows[i].UUID)] = &rows[i]
+	}
+	for i := range list {
+		if owner := owners[list[i].Consumer]; owner != nil {
+			list[i].Type, list[i].Project = owner.Type, owner.Project
+		}
+	}
+	return err
 }
 
 // consoleAccess logs users in at the Keystone that checks the tokens of the API, and applies the

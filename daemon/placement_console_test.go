@@ -131,3 +131,53 @@ func TestConsumersOnATree(t *testing.T) {
 		t.Error(d)
 	}
 }
+
+// Changes have their consumers, of the change log, and each state takes two statements for them.
+// What the log does not list is left to the comparison of readings.
+func TestChangesOfTheConsole(t *testing.T) {
+	c := newConsoleCloud(t, 1)
+	source := c.consoleSource()
+	next := func() (lines []string, complete bool) {
+		t.Helper()
+		list, complete, err := source.Changes(t.Context())
+		c.must(err)
+		for i := range list {
+			l := &list[i]
+			lines = append(lines, strings.Join([]string{
+				l.Change.Change, l.What, l.Subject, l.Before, l.After, l.Provider, l.Consumer, l.Type, l.Project,
+			}, " "))
+		}
+		return lines, complete
+	}
+	if lines, complete := next(); complete || len(lines) > 0 {
+		t.Errorf("at the beginning the changes are %q, and that is all: %t", lines, complete)
+	}
+	c.claim("vm", "INSTANCE", "host")
+	c.claim("move", "MIGRATION", "bridge0")
+	c.must(c.service.DeleteAllocations(t.Context(), "vm"))
+	c.statements.Store(0)
+	lines, complete := next()
+	if want := []string{
+		"added allocation VCPU  1 host vm  ", "added allocation VCPU  1 bridge0 move MIGRATION project",
+		"removed allocation VCPU 1  host vm  ",
+	}; !slices.Equal(lines, want) || !complete {
+		t.Errorf("the changes are %q, and that is all: %t", lines, complete)
+	}
+	if n := c.statements.Load(); n > 2 {
+		t.Errorf("they take %d statements", n)
+	}
+	if lines, complete = next(); len(lines) > 0 || !complete {
+		t.Errorf("later the changes are %q, and that is all: %t", lines, complete)
+	}
+	for i := range 3000 {
+		c.claim(placement.UUID(fmt.Sprint("many", i%3)), "INSTANCE", "host")
+		c.must(c.service.DeleteAllocations(t.Context(), placement.UUID(fmt.Sprint("many", i%3))))
+	}
+	if lines, complete = next(); len(lines) > 0 || complete {
+		t.Errorf("after thousands of changes they are %d, and that is all: %t", len(lines), complete)
+	}
+	c.claim("vm", "INSTANCE", "host")
+	if lines, complete = next(); len(lines) != 1 || !complete {
+		t.Errorf("after thousands of changes the next are %q, and that is all: %t", lines, complete)
+	}
+}

@@ -188,6 +188,8 @@ export interface Change {
   readonly before?: string;
   readonly after?: string;
   readonly consumer_name?: string;
+  readonly consumer_type?: string;
+  readonly project_id?: string;
 }
 
 /** records.Provider */

@@ -42,10 +42,16 @@ function Line({ change: c }: { change: Change }) {
     <li>
       <span class="quiet">{new Date(c.time).toLocaleTimeString()}</span>{" "}
       <span class={c.change === "removed" ? "quiet" : undefined}>{c.change} {subject}{values}</span>
-      {c.consumer_uuid && <> of <a href={href("consumers", c.consumer_uuid)}>{c.consumer_name || c.consumer_uuid}</a></>}
+      {c.consumer_uuid && <> of <a href={href("consumers", c.consumer_uuid)}>{c.consumer_name || c.consumer_uuid}</a>{owner(c)}</>}
       {c.provider_uuid && <> on <a href={href("hosts", c.provider_uuid)}>{c.provider || c.provider_uuid}</a></>}
     </li>
   );
+}
+
+// The type and the project of a change's consumer, as far as they are known.
+function owner(c: Change): string {
+  const known = [c.consumer_type, c.project_id && `project ${c.project_id}`].filter(Boolean);
+  return known.length > 0 ? ` (${known.join(", ")})` : "";
 }
 
 // How many findings of a code are shown.
