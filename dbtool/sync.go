@@ -11,11 +11,16 @@ import (
 type Upgrade struct {
 	From  string   // the revision it is at, empty for none
 	Steps []string // the revisions to come, in their order
-	Own   bool     // Berth's own tables are to be made
+	// OwnFrom is the version of Berth's own tables, 0 for none, and OwnTo the one that they are to
+	// have, 0 in a file, which does not have them. They are the same when nothing is to be done.
+	OwnFrom, OwnTo int
 }
 
+// Own reports whether Berth's own tables are to be made or upgraded.
+func (u Upgrade) Own() bool { return u.OwnFrom != u.OwnTo }
+
 // Plan returns what Sync would do. The errors are those of Sync: an unknown revision, tables of
-// another program, rows that prevent a step.
+// another or a newer program, rows that prevent a step.
 func (t *Tables) Plan(ctx context.Context) (u Upgrade, err error) {
 	if !t.Exists() {
 		return Upgrade{Steps: revisions(migrations.After(""))}, nil
@@ -29,8 +34,7 @@ func (t *Tables) Plan(ctx context.Context) (u Upgrade, err error) {
 		if u.From, err = t.schema.Revision(r); err != nil || !r.Session.Dialect.Shared {
 			return err
 		}
-		own, err := r.HasTable("berth_version")
-		u.Own = !own
+		u.OwnFrom, u.OwnTo, err = t.OwnUpgrade(r)
 		return err
 	})
 	return u, err

@@ -2,6 +2,7 @@ package dbtool_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -10,6 +11,8 @@ import (
 	"github.com/berthcloud/berth/dbtool"
 	"github.com/berthcloud/berth/placement"
 	"github.com/berthcloud/berth/sqlstore"
+	"github.com/berthcloud/berth/sqlstore/engine"
+	"github.com/berthcloud/berth/sqlstore/migrations"
 )
 
 func uninstall(t *testing.T, url string, force bool) error {
@@ -126,10 +129,50 @@ func TestSyncDoesWhatItPlans(t *testing.T) {
 			t.Errorf("Sync differs from the plan %+v (-plan +sync):\n%s", planned, diff)
 		}
 		want := dbtool.Upgrade{From: "422ece571366", Steps: []string{}}
+		if at(t, url).Server != nil {
+			want.OwnFrom, want.OwnTo = migrations.OwnVersion, migrations.OwnVersion
+		}
 		for _, sync := range []bool{false, true} {
 			if diff := cmp.Diff(want, do(sync)); diff != "" {
 				t.Errorf("once more, Sync is %v (-want +got):\n%s", sync, diff)
 			}
 		}
 	})
+}
+
+// TestSyncUpgradesOwnTables has a later program's Sync meet tables of this one, and the other way
+// round.
+func TestSyncUpgradesOwnTables(t *testing.T) {
+	needServers(t)
+	for _, p := range places[1:] {
+		t.Run(p.name, func(t *testing.T) {
+			url := synced(t, p.url(t))
+			later := at(t, url)
+			later.OwnTables = engine.OwnTables()
+			later.OwnTables.Version++
+			later.OwnTables.Script = func(string, int) ([]string, error) {
+				return []string{`ALTER TABLE berth_writers ADD COLUMN runs INTEGER`}, nil
+			}
+			for n, want := range []dbtool.Upgrade{
+				{OwnFrom: migrations.OwnVersion, OwnTo: later.OwnTables.Version},
+				{OwnFrom: later.OwnTables.Version, OwnTo: later.OwnTables.Version},
+			} {
+				tables, err := dbtool.OpenTables(t.Context(), later, dbtool.Make)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got, err := tables.Sync(t.Context())
+				if err != nil || got.OwnFrom != want.OwnFrom || got.OwnTo != want.OwnTo || got.Own() != (n == 0) {
+					t.Errorf("Sync = %+v, %v, want %+v", got, err, want)
+				}
+				if err := tables.Close(); err != nil {
+					t.Error(err)
+				}
+			}
+			_, err := with(t, url, dbtool.Make, func(tb *dbtool.Tables) (dbtool.Upgrade, error) { return tb.Sync(t.Context()) })
+			if err == nil || !strings.Contains(err.Error(), "newer than the 1 of this program") {
+				t.Errorf("Sync of an older program = %v, want an error about newer tables", err)
+			}
+		})
+	}
 }

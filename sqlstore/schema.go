@@ -13,23 +13,6 @@ import (
 	"github.com/berthcloud/berth/sqlstore/sqlconn"
 )
 
-// tableColumns are the columns that the statements of this package use.
-var tableColumns = []struct{ table, columns string }{
-	{"resource_providers", "created_at, updated_at, id, uuid, name, generation, root_provider_id, parent_provider_id"},
-	{"inventories", "created_at, updated_at, id, resource_provider_id, resource_class_id, total, reserved, min_unit, " +
-		"max_unit, step_size, allocation_ratio"},
-	{"allocations", "created_at, updated_at, id, resource_provider_id, consumer_id, resource_class_id, used"},
-	{"consumers", "created_at, updated_at, id, uuid, project_id, user_id, generation, consumer_type_id"},
-	{"consumer_types", "created_at, id, name"},
-	{"projects", "created_at, id, external_id"},
-	{"users", "created_at, id, external_id"},
-	{"traits", "created_at, updated_at, id, name"},
-	{"resource_classes", "created_at, updated_at, id, name"},
-	{"resource_provider_traits", "created_at, trait_id, resource_provider_id"},
-	{"placement_aggregates", "created_at, id, uuid"},
-	{"resource_provider_aggregates", "created_at, resource_provider_id, aggregate_id"},
-}
-
 // A Schema is how a database gets upstream's tables, by the steps of upstream's own migrations.
 type Schema struct {
 	// sync is [placement_database]sync_on_startup, or an operator's command that upgrades.
@@ -48,7 +31,10 @@ func NewSchema(opts engine.Options) Schema {
 // Hooks are what the engine opens a database with.
 func (s Schema) Hooks() engine.Schema {
 	return engine.Schema{
-		Look: s.look, Prepare: s.prepareWhole, Known: sqlconn.Naming{Section: "placement_database", Database: "placement"},
+		Look: s.look, Prepare: s.prepareWhole,
+		Known: sqlconn.Naming{
+			Section: "placement_database", Database: "placement", Allow: "sync_on_startup, or `berth db sync`",
+		},
 	}
 }
 
@@ -260,13 +246,17 @@ func (s Schema) begun(t *sqlconn.Tx, names []string) (bool, error) {
 
 // CheckTables refuses a database that lacks what its revision promises.
 func (s Schema) CheckTables(t *sqlconn.Tx) error {
-	queries := make([]string, len(tableColumns))
-	for i, table := range tableColumns {
-		queries[i] = `SELECT COUNT(*) FROM (SELECT ` + table.columns + ` FROM ` + table.table + ` WHERE 1 = 0) x`
+	tables := migrations.Tables
+	queries := make([]string, len(tables))
+	for i, table := range tables {
+		names := make([]string, len(table.Columns))
+		for j, column := range table.Columns {
+			names[j] = column.Name
+		}
+		queries[i] = `SELECT COUNT(*) FROM (SELECT ` + strings.Join(names, ", ") + ` FROM ` + table.Name + ` WHERE 1 = 0) x`
 	}
 	if n, err := t.Answered(queries); err != nil {
-		return fmt.Errorf("its table %s is not as the revision says: %w", tableColumns[min(n, len(tableColumns)-1)].table,
-			err)
+		return fmt.Errorf("its table %s is not as the revision says: %w", tables[min(n, len(tables)-1)].Name, err)
 	}
 	return nil
 }

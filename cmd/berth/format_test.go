@@ -93,7 +93,7 @@ func TestResultsAsJSON(t *testing.T) {
 		"berth db sync": {
 			[]string{"--connection", newDatabaseFile(t)},
 			cli.ExitOK,
-			[]string{"berth_tables_made", "database", "dry_run", "from", "steps"},
+			[]string{"berth_tables_from", "berth_tables_made", "database", "dry_run", "from", "steps"},
 			map[string][]string{"steps": {"release", "revision"}},
 		},
 		"berth db online-data-migrations": {

@@ -52,7 +52,7 @@ func TestMetrics(t *testing.T) {
 	others := []string{
 		"berth_version", "berth_writers", "berth_changes", "berth_copy", "berth_holds", // tables
 		"berth_network", "berth_compute", // databases, and tables in them
-		"berth_tables", "berth_tables_made", // keys in the output of berth db
+		"berth_tables", "berth_tables_made", "berth_tables_from", // keys in the output of berth db
 		"berth_agent", // a role
 	}
 	mention := regexp.MustCompile(`\bberth_[a-z_]*[a-z]\b`)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/berthcloud/berth/fault"
-	"github.com/berthcloud/berth/sqlstore/migrations"
 	"github.com/berthcloud/berth/sqlstore/sqlconn"
 )
 
@@ -67,10 +66,14 @@ const schemaTries = 8
 // prepareServer brings the tables of the store and Berth's own into order.
 func (s *Engine) prepareServer(ctx context.Context, ses *sqlconn.Session) error {
 	return amongRivals(ctx, func() error {
+		version, err := s.ownVersion(&sqlconn.Tx{Session: ses, Context: ctx})
+		if err != nil {
+			return err
+		}
 		if err := s.service.Schema.Prepare(ctx, ses); err != nil {
 			return err
 		}
-		return s.prepareOwn(ctx, ses)
+		return s.prepareOwn(ctx, ses, version)
 	})
 }
 
@@ -106,42 +109,45 @@ type Foreign string
 // Error is the reason.
 func (f Foreign) Error() string { return string(f) }
 
-// prepareOwn makes Berth's own tables, or the rest of those that another instance has
-// begun: their version is what is written last.
-func (s *Engine) prepareOwn(ctx context.Context, ses *sqlconn.Session) error {
-	version, err := OwnVersion(&sqlconn.Tx{Session: ses, Context: ctx})
+// ownVersion returns the version of Berth's own tables on a server, 0 when there are none or
+// another instance has begun to make them: their version is what is written last. Tables of a newer
+// program are an error, and those of an older one unless Options.Sync is set. It only reads.
+func (s *Engine) ownVersion(r *sqlconn.Tx) (int, error) {
+	at, err := OwnVersion(r)
+	tables, known := s.opts.OwnTables, s.service.Schema.Known
 	switch {
-	case err != nil || version == migrations.OwnVersion:
-		return err
-	case version > 0:
-		return fmt.Errorf("its berth_ tables are of version %d, this program knows %d: upgrade all instances, or run "+
-			"`berth db uninstall` while none runs",
-			version, migrations.OwnVersion)
+	case err != nil:
+		return 0, err
+	case int(at) > tables.Version:
+		return 0, tables.Newer(int(at), "upgrade all instances, or run `berth db uninstall` while none runs")
+	case at > 0 && int(at) < tables.Version && !s.opts.Sync:
+		return 0, tables.Older(int(at),
+			"allow the upgrade ("+known.Allow+"); instances of an older program may run meanwhile")
 	}
-	if err := s.createOwn(ses); err != nil {
-		if advice := s.d.Advice(err, s.service.Schema.Known); advice != "" {
-			return fmt.Errorf("the tables of Berth's own cannot be made: %w: %s", s.d.Translate("creating", err), advice)
-		}
-		return fmt.Errorf("%w: Berth's own tables: %w", ErrCreating, s.d.Translate("creating", err))
-	}
-	return nil
+	return int(at), nil
 }
 
-// createOwn runs the statements of migrations.OwnTables and writes the version last. A unique
-// version lets one of several instances that run it together win; the others look again.
-func (s *Engine) createOwn(ses *sqlconn.Session) error {
-	statements, err := migrations.OwnTables(s.d.Name)
+// prepareOwn makes Berth's own tables, or upgrades them from a version. A unique version lets one
+// of several instances that make them together win; the others look again.
+func (s *Engine) prepareOwn(ctx context.Context, ses *sqlconn.Session, version int) error {
+	tables, known := s.opts.OwnTables, s.service.Schema.Known
+	t := &sqlconn.Tx{Session: ses, Context: ctx}
+	if version == 0 {
+		return tables.Upgrade(t, 0, s.opts, known) // no transaction: it would take two more round trips
+	}
+	if version == tables.Version {
+		return nil
+	}
+	if err := ses.Do(s.d.Begin); err != nil {
+		return s.d.Translate("upgrading the berth_ tables", err)
+	}
+	err := tables.Upgrade(t, version, s.opts, known)
+	if err == nil {
+		err = s.d.Translate("upgrading the berth_ tables", ses.Do("COMMIT"))
+	}
 	if err != nil {
-		return err
+		_ = ses.Do("ROLLBACK")
 	}
-	report := func(done int) {
-		s.opts.Step(fmt.Sprintf("making Berth's own tables, %d of %d statements", done, len(statements)))
-	}
-	report(0)
-	if err := ses.Script(statements, report); err != nil {
-		return err
-	}
-	_, err = ses.Exec(`INSERT INTO berth_version (version) VALUES (?)`, migrations.OwnVersion)
 	return err
 }
 

@@ -55,6 +55,8 @@ type Options struct {
 	// Progress, when not nil, is called now and then while all rows are read, with how many
 	// of how many there are so far.
 	Progress func(rows, values int64)
+	// OwnTables are Berth's own tables on a server; those of the program when zero. Tests have others.
+	OwnTables VersionedTables
 	// Step, when not nil, is called while the database is opened with what is being done. The text
 	// names no server and no user.
 	Step func(string)
@@ -86,6 +88,9 @@ func (o Options) WithDefaults() Options {
 	}
 	if o.Step == nil {
 		o.Step = func(string) {}
+	}
+	if o.OwnTables.Script == nil {
+		o.OwnTables = OwnTables()
 	}
 	if o.BusyTimeout == 0 {
 		o.BusyTimeout = 5 * time.Second

@@ -210,6 +210,13 @@ func (t *Tool) Use(ctx context.Context, fn func(context.Context, *sqlconn.Sessio
 // Server reports whether the database is on a server.
 func (t *Tool) Server() bool { return t.s.d.Shared }
 
+// OwnUpgrade returns the version of Berth's own tables on a server, 0 for none, and the one that
+// PrepareServer brings them to. Tables of a newer program are an error.
+func (t *Tool) OwnUpgrade(r *sqlconn.Tx) (from, to int, err error) {
+	from, err = t.s.ownVersion(r)
+	return from, t.s.opts.OwnTables.Version, err
+}
+
 // PrepareServer makes the tables of the Schema, and the engine's own, unless they exist. The
 // database must be on a server.
 func (t *Tool) PrepareServer(ctx context.Context) error { return t.s.prepareServer(ctx, t.ses) }

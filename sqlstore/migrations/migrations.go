@@ -12,9 +12,9 @@
 // is found and left alone. On SQLite and PostgreSQL a step belongs into one
 // transaction.
 //
-// [Tables] are upstream's tables for programs that copy rows, and [OwnTables] the
-// tables that Berth adds for itself. The network service's tables are Berth's, in
-// versions of their own: [RowsScript].
+// [Tables] are upstream's tables for programs that copy rows. [OwnScript] makes and upgrades the
+// tables that Berth adds for itself, [RowsScript] those of the network and the compute service, in
+// versions of their own.
 package migrations
 
 import (
@@ -26,8 +26,7 @@ import (
 	"strings"
 )
 
-// files has a folder for each database: the revisions, schema.sql, and berth.sql with Berth's own
-// tables.
+// files has a folder for each database: the revisions and schema.sql.
 //
 //go:embed sqlite mysql postgresql
 var files embed.FS

@@ -1,25 +1,21 @@
 package migrations
 
-import "fmt"
-
 // OwnVersion is the version of Berth's own tables, the one row of berth_version.
 // It is not part of upstream's chain.
+//
+// Programs of two versions share the tables during a rolling upgrade: the older one runs on after
+// the tables were upgraded, until it is replaced. So a script only adds, and what it adds has a
+// default or may be NULL, since the older program does not write it. What no program uses any more
+// is removed by a later version than the one that ended its use.
 const OwnVersion = 1
 
-// Own are the names of Berth's own tables, each behind those that it refers to:
+// Own are the names of Berth's own tables, each after those that it refers to:
 // drop them in the opposite order. They hold nothing that upstream's service
-// needs or looks at. The list is not to be changed.
+// needs or looks at.
 var Own = []string{"berth_version", "berth_writers", "berth_changes", "berth_holds"}
 
-// OwnTables returns the statements that make Berth's own tables in the named
-// database. What is there already is left as it is, so they may be run at any
-// time; two programs that run them at the same moment may get into each other's
-// way on PostgreSQL, where trying again helps. The row of berth_version is left
-// to the caller.
-func OwnTables(database string) ([]string, error) {
-	text, err := files.ReadFile(database + "/berth.sql")
-	if err != nil {
-		return nil, fmt.Errorf("reading Berth's own tables for %q: %w", database, err)
-	}
-	return statements(string(text)), nil
+// OwnScript returns the statements that bring Berth's own tables in the named database from the
+// version before to a version, 1 being the first. They are as those of [RowsScript].
+func OwnScript(database string, version int) ([]string, error) {
+	return RowsScript("own", database, version, "")
 }

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// rowsFiles has a folder for each service, with a script for each version that is written once for
-// all databases.
+// rowsFiles has a folder for each service, and one for Berth's own tables (OwnScript), with a
+// script for each version that is written once for all databases.
 //
-//go:embed network compute
+//go:embed network compute own
 var rowsFiles embed.FS
 
 // NetworkVersion is the version of the network service's tables that this program
@@ -33,6 +33,8 @@ var rowsWords = map[string][]string{
 		"{text}", "TEXT",
 		"{real}", "DOUBLE",
 		"{time}", "DATETIME",
+		"{second}", "DATETIME",
+		"{body}", "TEXT",
 		"{integer}", "INTEGER",
 		"{end}", "",
 	},
@@ -43,8 +45,10 @@ var rowsWords = map[string][]string{
 		"{text}", "MEDIUMTEXT",
 		"{real}", "DOUBLE",
 		"{time}", "DATETIME(6)",
+		"{second}", "DATETIME",
+		"{body}", "MEDIUMTEXT",
 		"{integer}", "SIGNED",
-		"{end}", " ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=",
+		"{end}", " ENGINE=InnoDB DEFAULT CHARSET=utf8mb4",
 	},
 	"postgresql": {
 		"{id}", `VARCHAR(36) COLLATE "C"`,
@@ -53,6 +57,8 @@ var rowsWords = map[string][]string{
 		"{text}", `TEXT COLLATE "C"`,
 		"{real}", "DOUBLE PRECISION",
 		"{time}", "TIMESTAMP WITHOUT TIME ZONE",
+		"{second}", "TIMESTAMP WITHOUT TIME ZONE",
+		"{body}", "TEXT",
 		"{integer}", "BIGINT",
 		"{end}", "",
 	},
@@ -75,10 +81,10 @@ var jsonText = map[string]func(column, path string) string{
 
 // RowsScript returns the statements that bring the tables of a service that keeps
 // flat rows, "network" or "compute", from the version before to a version, RowsFirst being the
-// first, in the named database. Collation is the one of MySQL's tables and counts nowhere else.
-// They are to be run one by one, in their order and on one connection; on MySQL, where each commits
-// by itself, they may be run again when what they make is there. The row with the version is left
-// to the caller.
+// first, in the named database. Collation is the one of MySQL's tables, empty for the server's
+// default, and counts nowhere else. They are to be run one by one, in their order and on one
+// connection; on MySQL, where each commits by itself, they may be run again when what they make is
+// there. The row with the version is left to the caller.
 func RowsScript(service, database string, version int, collation string) ([]string, error) {
 	words, ok := rowsWords[database]
 	if !ok {
@@ -88,8 +94,8 @@ func RowsScript(service, database string, version int, collation string) ([]stri
 	if err != nil {
 		return nil, fmt.Errorf("reading version %d of the %s tables: %w", version, service, err)
 	}
-	if database == "mysql" {
-		words = append(words[:len(words)-1:len(words)-1], words[len(words)-1]+collation)
+	if database == "mysql" && collation != "" {
+		words = append(words[:len(words)-1:len(words)-1], words[len(words)-1]+" COLLATE="+collation)
 	}
 	script := jsonWords.ReplaceAllStringFunc(strings.NewReplacer(words...).Replace(string(text)),
 		func(word string) string {

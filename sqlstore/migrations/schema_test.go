@@ -112,11 +112,7 @@ func TestMySQLStepsDoNotMindWhatIsThere(t *testing.T) {
 
 func TestScriptsHaveNoComments(t *testing.T) {
 	for _, database := range databases {
-		own, err := migrations.OwnTables(database)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, s := range append(own, chain(t, database, "")...) {
+		for _, s := range append(own(t, database), chain(t, database, "")...) {
 			if strings.Contains(s, "--") || strings.Contains(s, ";") || strings.Contains(s, "?") {
 				t.Errorf("%s: not one statement without comments and placeholders: %q", database, s)
 			}
@@ -131,19 +127,31 @@ func TestUnknownDatabasesAreErrors(t *testing.T) {
 	if got, err := migrations.Schema("oracle"); err == nil {
 		t.Errorf("Schema(oracle) = %q, want an error", got)
 	}
-	if got, err := migrations.OwnTables("oracle"); err == nil {
-		t.Errorf("OwnTables(oracle) = %q, want an error", got)
+	if got, err := migrations.OwnScript("oracle", 1); err == nil {
+		t.Errorf("OwnScript(oracle) = %q, want an error", got)
 	}
+	if got, err := migrations.OwnScript("mysql", migrations.OwnVersion+1); err == nil {
+		t.Errorf("OwnScript of a later version = %q, want an error", got)
+	}
+}
+
+// own returns the statements of all versions of Berth's own tables.
+func own(t *testing.T, database string) (all []string) {
+	t.Helper()
+	for version := range migrations.OwnVersion {
+		script, err := migrations.OwnScript(database, version+1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, script...)
+	}
+	return all
 }
 
 func TestOwnTablesAreThoseOfTheList(t *testing.T) {
 	for _, database := range databases {
-		statements, err := migrations.OwnTables(database)
-		if err != nil {
-			t.Fatal(err)
-		}
 		var got []string
-		for _, s := range statements {
+		for _, s := range own(t, database) {
 			if m := createTable.FindStringSubmatch(s); m != nil && strings.Contains(s, "IF NOT EXISTS") {
 				got = append(got, m[1])
 			}

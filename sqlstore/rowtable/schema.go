@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
-	"github.com/berthcloud/berth/sqlstore/engine"
 	"github.com/berthcloud/berth/sqlstore/migrations"
 	"github.com/berthcloud/berth/sqlstore/sqlconn"
 )
@@ -25,8 +23,7 @@ func (s *rowStore) stands(t *sqlconn.Tx) (int, error) {
 	case err != nil:
 		return 0, err
 	case at > s.version:
-		return 0, fmt.Errorf("its %s tables are of version %d, newer than the %d of this program: upgrade all instances",
-			s.service, at, s.version)
+		return 0, s.versioned("").Newer(at, "upgrade all instances")
 	case at == s.version:
 		return at, s.check(t)
 	case at > 0 && at < migrations.RowsFirst[s.service]:
@@ -34,8 +31,7 @@ func (s *rowStore) stands(t *sqlconn.Tx) (int, error) {
 			"its %s tables are of version %d, which no release had and this program does not upgrade: name an empty database",
 			s.service, at)
 	case at > 0 && !s.Options().Sync:
-		return 0, fmt.Errorf("its %s tables are of version %d, older than %d: allow the upgrade, while no older program runs",
-			s.service, at, s.version)
+		return 0, s.versioned("").Older(at, "allow the upgrade, while no older program runs")
 	}
 	return at, nil
 }
@@ -113,64 +109,13 @@ func (s *rowStore) prepare(ctx context.Context, ses *sqlconn.Session) error {
 	return err
 }
 
-// upgrade runs the scripts that lead from a version to this package's. Where statements
-// commit by themselves, an upgrade that was interrupted goes on with the version that was
-// not completed, and tables of version 0 are such until all is there: of instances that
-// make them together one notes the version.
+// upgrade brings the tables from a version to this package's.
 func (s *rowStore) upgrade(t *sqlconn.Tx, from int) error {
 	collation, err := s.collation(t)
 	if err != nil {
 		return err
 	}
-	var script []string
-	for version := max(from+1, migrations.RowsFirst[s.service]); version <= s.version; version++ {
-		next, err := s.script(s.service, s.Dialect().Name, version, collation)
-		if err != nil {
-			return err
-		}
-		if script = append(script, next...); from == 0 && version < s.version {
-			continue // new tables: all versions in one script, since each takes a round trip
-		}
-		err = s.advance(t.Session, version, script)
-		if err == nil && from > 0 {
-			_, err = t.Session.Exec("UPDATE "+s.versions()+" SET version = ? WHERE version = ?", version, version-1)
-		}
-		if err != nil {
-			return fmt.Errorf("%w: version %d: %w", engine.ErrCreating, version, s.Dialect().Translate("creating", err))
-		}
-		script = nil
-	}
-	if from == 0 {
-		if _, err := t.Session.Exec("INSERT INTO "+s.versions()+" (version) VALUES (?)", s.version); err != nil {
-			return fmt.Errorf("%w: %w", engine.ErrCreating, s.Dialect().Translate("creating", err))
-		}
-	}
-	s.Options().Logger.Info(s.service+" tables are ready", "from", from, "to", s.version)
-	return nil
-}
-
-// advance brings the tables to a version. What an interrupted run has made is left as it is: a
-// table, a column, an index, a row. Rows that a new unique index forbids are an error like that of
-// a row that is there, and nothing was made.
-func (s *rowStore) advance(ses *sqlconn.Session, version int, script []string) error {
-	report := func(done int) {
-		s.Options().Step(fmt.Sprintf("making its tables, version %d, %d of %d statements", version, done, len(script)))
-	}
-	report(0)
-	if ses.Pipelined() || !s.Dialect().Rerun {
-		if err := ses.Script(script, report); err == nil || !s.Dialect().Rerun || s.Dialect().Lost(err) {
-			return err
-		}
-	}
-	for i, statement := range script {
-		err := ses.Do(statement)
-		forbidden := s.Dialect().Duplicate(err) && !strings.HasPrefix(statement, "INSERT")
-		if err != nil && (forbidden || !s.Dialect().Exists(err)) {
-			return err
-		}
-		report(i + 1)
-	}
-	return nil
+	return s.versioned(collation).Upgrade(t, from, s.Options(), s.known())
 }
 
 // collation returns the one of MySQL's tables: of those that compare bytes one that

@@ -6,6 +6,7 @@ import (
 
 	"github.com/berthcloud/berth/rows"
 	"github.com/berthcloud/berth/sqlstore/engine"
+	"github.com/berthcloud/berth/sqlstore/migrations"
 	"github.com/berthcloud/berth/sqlstore/sqlconn"
 )
 
@@ -28,6 +29,21 @@ type rowKind struct {
 // versions is the table that has the version. A database with it is the service's.
 func (k rowKind) versions() string { return "berth_" + k.service }
 
+// known is how operators know the database.
+func (k rowKind) known() sqlconn.Naming {
+	return sqlconn.Naming{Section: "database", Database: k.versions(), Allow: "[database] sync_on_startup"}
+}
+
+// versioned are the tables with the collation that those of MySQL have.
+func (k rowKind) versioned(collation string) engine.VersionedTables {
+	return engine.VersionedTables{
+		Name: k.service, Table: k.versions(), First: migrations.RowsFirst[k.service], Version: k.version,
+		Script: func(database string, version int) ([]string, error) {
+			return k.script(k.service, database, version, collation)
+		},
+	}
+}
+
 // lockStatement takes the write lock, a row, at the beginning of every transaction that writes to a
 // server. Only one transaction that has changed the row runs at a time: on one server others wait
 // for the row; of transactions on two nodes of a cluster the second is rolled back. Programs of
@@ -42,9 +58,7 @@ func newRowStore(kind rowKind, opts engine.Options) *rowStore {
 	}
 	s := &rowStore{rowKind: kind}
 	cur := engine.Service{
-		Schema: engine.Schema{
-			Look: s.look, Prepare: s.prepare, Known: sqlconn.Naming{Section: "database", Database: kind.versions()},
-		},
+		Schema: engine.Schema{Look: s.look, Prepare: s.prepare, Known: kind.known()},
 		Encode: encodeNotes, WritesHaveEntries: true,
 	}
 	if opts.Server != nil {

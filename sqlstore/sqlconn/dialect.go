@@ -98,9 +98,9 @@ type Dialect struct {
 	Advice func(error, Naming) string
 }
 
-// A Naming is how operators know the database of a kind of store. They are the section of the
-// configuration file and the name of the database, for the advice in errors.
-type Naming struct{ Section, Database string }
+// A Naming is how operators know the database of a kind of store, for the advice in errors: the
+// section of the configuration file, the name of the database, and how to allow an upgrade.
+type Naming struct{ Section, Database, Allow string }
 
 // connectionFailed recognises errors of connections that have no number of the database's.
 func connectionFailed(err error) bool {

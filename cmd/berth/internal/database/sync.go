@@ -28,14 +28,15 @@ func newDBSync(env cli.Env) *cobra.Command {
 		Short: "Create the tables, or upgrade them to Berth's revision",
 		Long: `Sync does what placement-manage db sync does, up to revision ` + migrations.Target + `,
 which every release of OpenStack Placement since Xena uses. On a server it also
-creates Berth's own four tables (berth_…), so that the service needs no right to
-create tables.
+creates or upgrades Berth's own four tables (berth_…), so that the service needs
+no right to create tables.
 
 Rows that prevent a step are reported before anything is changed; usually
 berth db online-data-migrations corrects them. Tables that are up to date are
-unchanged. An upgrade changes tables that services use: stop the services, and
-make a backup first (berth db dump reads tables from ` + migrations.Target + ` on, the
-server's own tools any).
+unchanged. An upgrade of upstream's tables changes what services use: stop the
+services, and make a backup first (berth db dump reads tables from
+` + migrations.Target + ` on, the server's own tools any). One of Berth's own
+tables alone may run while services do.
 
 ` + dbExitHelp,
 		Example: `  berth db sync --config /etc/placement/placement.conf --dry-run
@@ -87,7 +88,8 @@ func upgradeResult(database string, u dbtool.Upgrade, dry bool) cli.Result {
 		From     string `json:"from"`
 		Steps    []step `json:"steps"`
 		OwnMade  bool   `json:"berth_tables_made"`
-	}{database, dry, u.From, steps, u.Own}
+		OwnFrom  int    `json:"berth_tables_from"`
+	}{database, dry, u.From, steps, u.Own(), u.OwnFrom}
 	r.Text = func(w io.Writer) error {
 		did := "done: "
 		if dry {
@@ -96,10 +98,12 @@ func upgradeResult(database string, u dbtool.Upgrade, dry bool) cli.Result {
 		for _, id := range u.Steps {
 			fmt.Fprintf(w, "%s%s\n", did, stepText(id))
 		}
-		if u.Own {
-			fmt.Fprintf(w, "%sBerth's own tables, version %d\n", did, migrations.OwnVersion)
-		}
-		if len(u.Steps) == 0 && !u.Own {
+		switch {
+		case u.Own() && u.OwnFrom > 0:
+			fmt.Fprintf(w, "%sBerth's own tables, from version %d to version %d\n", did, u.OwnFrom, u.OwnTo)
+		case u.Own():
+			fmt.Fprintf(w, "%sBerth's own tables, version %d\n", did, u.OwnTo)
+		case len(u.Steps) == 0:
 			fmt.Fprintf(w, "nothing to do: the tables are at revision %s\n", u.From)
 		}
 		return nil
