@@ -32,6 +32,7 @@ type Console struct {
 	access Access
 	log    *slog.Logger
 	follow *follower
+	meter  trafficMeter
 	mux    *http.ServeMux
 	assets http.Handler
 	// computing has an element for each answer that is computed now.
@@ -47,6 +48,7 @@ func New(o Options) *Console {
 	if c.log == nil {
 		c.log = slog.New(slog.DiscardHandler)
 	}
+	c.meter.counts = o.Source.Counts
 	c.follow = newFollower(o.Source, c.log)
 	c.routes()
 	return c
@@ -89,6 +91,7 @@ func (c *Console) routes() {
 		"drain/{host}":   {holderRules, c.drain},
 		"servers":        {holderRules, c.servers},
 		"findings":       {holderRules, c.findings},
+		"traffic":        {lookRules, c.traffic},
 	} {
 		c.mux.HandleFunc("GET "+api+path, func(w http.ResponseWriter, r *http.Request) {
 			c.serve(w, r, route.rules, route.answer)

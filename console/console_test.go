@@ -152,7 +152,7 @@ func TestNobodyLooksWithoutTheKey(t *testing.T) {
 		p.client = &http.Client{Jar: jar}
 		for _, path := range []string{
 			"hosts", "hosts/a", "consumers/x", "search?q=aa", "explain?query=resources=VCPU:1",
-			"headroom?query=resources=VCPU:1", "drain/a", "findings", "slots", "choices", "servers", "events?after=0",
+			"headroom?query=resources=VCPU:1", "drain/a", "findings", "slots", "choices", "servers", "traffic", "events?after=0",
 		} {
 			status, body := p.read(path)
 			if status != http.StatusUnauthorized || strings.Contains(body, cloudtest.UUID("host a")) {

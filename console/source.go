@@ -43,6 +43,8 @@ type Source struct {
 	// project and the type of consumers included. Where complete is false, as for the first call,
 	// readings are compared. It is called as Read is; nil where there is no log.
 	Changes func(ctx context.Context) (list []Change, complete bool, err error)
+	// Counts returns what services have counted of their requests; nil where there are none to count.
+	Counts func() (Counts, error)
 	// Finder returns what finds flavors, images and ports by their names, in a reading's records; nil
 	// where there are no such services.
 	Finder func(o lookup.Options, c *cloud.Cloud) *lookup.Finder
@@ -119,6 +121,8 @@ func APIs(client *cloudapi.Client, o APIOptions) Source {
 		c.Unread = unread
 		return c, nil
 	})
+	begin := time.Now()
+	s.Counts = func() (Counts, error) { return countsOf(begin, client.Measured()), nil }
 	s.Progress, s.Flavors, s.Nova = far.get, client.Flavors, o.Nova
 	s.Images = func(ctx context.Context) (names []string, err error) {
 		images, err := client.Names(ctx, cloudapi.Images, "")
@@ -133,6 +137,19 @@ func APIs(client *cloudapi.Client, o APIOptions) Source {
 		}
 	}
 	return s
+}
+
+// countsOf returns what a client has measured of its own requests: nobody else counts them where
+// services have no metrics.
+func countsOf(since time.Time, measured []cloudapi.Measured) Counts {
+	c := Counts{Since: since}
+	for i := range measured {
+		m := &measured[i]
+		c.Requests = append(c.Requests, RequestCount{
+			Service: m.Service, Statuses: m.Statuses, Bounds: cloudapi.Bounds, Within: m.Within,
+		})
+	}
+	return c
 }
 
 // A progress is how far a reading is. It may be used by several goroutines.

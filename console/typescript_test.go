@@ -30,6 +30,7 @@ var answers = []any{
 	console.Headroom{},
 	capacity.Plan{},
 	console.Findings{},
+	console.Traffic{},
 	console.FlavorSlots{},
 	console.Choices{},
 	console.Servers{},

@@ -62,6 +62,7 @@ func (s *PlacementServer) consoleSource() console.Source {
 			}
 			return last, nil
 		},
+		Counts:    func() (console.Counts, error) { return ConsoleCounts(&s.Server) },
 		Changes:   (&consoleLog{server: s}).next,
 		Consumers: s.consumersOn,
 		Consumer:  s.consumer,

@@ -62,6 +62,7 @@ type Server struct {
 	anyToken     bool                  // it accepts any token
 	guard        *Guard                // nil when callers are checked
 	tracer       *tracing.Tracer       // nil when tracing is off
+	metrics      *serviceMetrics
 
 	api     http.Handler
 	ops     http.Handler
@@ -137,6 +138,7 @@ func (s *Server) begin(ctx context.Context, p Process, b startOptions, m *servic
 // listen starts tracing, sets up authentication and opens the listeners.
 func (s *Server) listen(ctx context.Context, p Process, b startOptions, m *serviceMetrics) error {
 	cfg := s.running.Common()
+	s.metrics = m
 	s.tracer = startTracing(ctx, p, "berth-"+b.service, m.registry, s.log)
 	s.ends = append(s.ends, func() { stopTracing(s.tracer, s.log) })
 	if s.authenticate == nil {

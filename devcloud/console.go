@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/berthcloud/berth/console"
+	"github.com/berthcloud/berth/daemon"
 	"github.com/berthcloud/berth/ops/cloudapi"
 )
 
@@ -45,9 +46,11 @@ func (c *cloud) startConsole(ctx context.Context) error {
 		key := console.NewKey(address)
 		access, c.consoleKey = key, key.Query()
 	}
-	page := console.New(console.Options{
-		Source: console.APIs(client, console.APIOptions{Interval: consoleInterval}), Access: access, Log: c.log,
-	})
+	source := console.APIs(client, console.APIOptions{Interval: consoleInterval})
+	source.Counts = func() (console.Counts, error) {
+		return daemon.ConsoleCounts(&c.placement.Server, &c.network.Server, &c.compute.Server)
+	}
+	page := console.New(console.Options{Source: source, Access: access, Log: c.log})
 	reading, stop := context.WithCancel(context.WithoutCancel(ctx))
 	done := make(chan struct{})
 	go func() {

@@ -56,6 +56,11 @@ func newFake(t *testing.T) *fake {
 			"time": "2026-01-02T03:04:05Z", "late": []any{}, "findings": []any{}, "unchecked": []any{},
 		})
 	})
+	f.api.HandleFunc("GET /console/api/traffic", func(w http.ResponseWriter, _ *http.Request) {
+		answer(w, http.StatusOK, map[string]any{
+			"measured": false, "since": "2026-01-02T03:04:05Z", "window": 0, "requests": []any{}, "outcomes": []any{},
+		})
+	})
 	f.api.HandleFunc("GET /console/api/slots", func(w http.ResponseWriter, _ *http.Request) {
 		answer(w, http.StatusOK, map[string]any{"flavors": []any{}})
 	})

@@ -135,6 +135,15 @@ export interface Findings {
   readonly unchecked: readonly AuditUnchecked[];
 }
 
+/** console.Traffic */
+export interface Traffic {
+  readonly measured: boolean;
+  readonly since: string;
+  readonly window: number;
+  readonly requests: readonly RequestTraffic[];
+  readonly outcomes: readonly Outcome[];
+}
+
 /** console.FlavorSlots */
 export interface FlavorSlots {
   readonly flavors: readonly MetricsSlots[];
@@ -331,6 +340,25 @@ export interface AuditFinding {
 export interface AuditUnchecked {
   readonly codes: readonly string[];
   readonly reason: string;
+}
+
+/** console.RequestTraffic */
+export interface RequestTraffic {
+  readonly service: string;
+  readonly request: string;
+  readonly rate: number;
+  readonly median: number;
+  readonly p99: number;
+  readonly total: number;
+  readonly conflicts: number;
+  readonly refused: number;
+  readonly failed: number;
+}
+
+/** console.Outcome */
+export interface Outcome {
+  readonly what: string;
+  readonly count: number;
 }
 
 /** metrics.Slots */

@@ -186,6 +186,7 @@ func newClient(secure *tls.Config, limit time.Duration) http.Client {
 func (c *Client) service(kind, microversion string) (*gophercloud.ServiceClient, error) {
 	service := c.config.Find(kind)
 	client := func(endpoint string) *gophercloud.ServiceClient {
+		c.limiter.name(endpoint, kind)
 		return &gophercloud.ServiceClient{
 			ProviderClient: c.provider, Endpoint: gophercloud.NormalizeURL(endpoint), Type: kind, Microversion: microversion,
 		}
@@ -196,6 +197,7 @@ func (c *Client) service(kind, microversion string) (*gophercloud.ServiceClient,
 	if c.auth == "" {
 		return nil, &absent{fmt.Sprintf("the %s service is not known: there is no identity service with a catalog", kind)}
 	}
+	c.limiter.name(c.auth, "identity")
 	catalog, err := c.catalog()
 	if err != nil {
 		return nil, err

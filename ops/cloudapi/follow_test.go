@@ -365,6 +365,11 @@ func TestRate(t *testing.T) {
 	if least := time.Duration(n-1) * 2 * time.Millisecond; n < 10 || time.Since(start) < least {
 		t.Errorf("%d requests took %v, want %v or more", n, time.Since(start), least)
 	}
+	measured := client.Measured()
+	if len(measured) != 1 || measured[0].Service != "placement" || int64(measured[0].Statuses[200]) != n ||
+		measured[0].Within[len(cloudapi.Bounds)-1] != n {
+		t.Errorf("of %d requests %+v is measured", n, measured)
+	}
 }
 
 // All flavors are listed, with their extra specs.

@@ -1,17 +1,39 @@
 // What happens now: changes as they come, services and agents that are late, what the audit finds.
+import { signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import type { AuditFinding, Change, Findings } from "../api.gen.ts";
+import type { AuditFinding, Change, Findings, RequestTraffic, Traffic } from "../api.gen.ts";
 import { count } from "../amounts.ts";
 import { answers, useAnswer } from "../answer.ts";
+import { get } from "../api.ts";
 import { history, loadTable, table } from "../cloud.ts";
 import { State } from "../hosts/hosts.tsx";
 import { href } from "../router.ts";
 
 const findings = answers<Findings>();
+const traffic = signal<Traffic | undefined>(undefined);
+
+// How often the traffic is read, while the page is visible, and how many kinds of requests are shown.
+const trafficPause = 10_000;
+const shownRequests = 15;
+
+// Reads the traffic now and after each pause, until the signal aborts or there is nobody who measures it.
+async function readTraffic(abort: AbortSignal): Promise<void> {
+  if (document.visibilityState === "visible") {
+    const answer = await get<Traffic>("traffic", abort);
+    if (abort.aborted) return;
+    if (answer.ok) traffic.value = answer.value;
+    if (answer.ok && !answer.value.measured) return;
+  }
+  const timer = setTimeout(() => void readTraffic(abort), trafficPause);
+  abort.addEventListener("abort", () => clearTimeout(timer), { once: true });
+}
 
 export default function Now() {
   useEffect(() => {
     if (!table.value) void loadTable();
+    const abort = new AbortController();
+    void readTraffic(abort.signal);
+    return () => abort.abort();
   }, []);
   const answer = useAnswer(findings, table.value ? `findings?time=${encodeURIComponent(table.value.time)}` : "");
   return (
@@ -28,6 +50,7 @@ export default function Now() {
             </ol>
           )}
       </section>
+      {traffic.value?.measured && <Requests t={traffic.value} />}
       {answer?.failure && <p class="notice">{answer.failure.message}</p>}
       {answer?.value && <Problems f={answer.value} />}
     </>
@@ -45,6 +68,54 @@ function Line({ change: c }: { change: Change }) {
       {c.consumer_uuid && <> of <a href={href("consumers", c.consumer_uuid)}>{c.consumer_name || c.consumer_uuid}</a>{owner(c)}</>}
       {c.provider_uuid && <> on <a href={href("hosts", c.provider_uuid)}>{c.provider || c.provider_uuid}</a></>}
     </li>
+  );
+}
+
+// A time in seconds, for people.
+function time(seconds: number): string {
+  if (seconds === 0) return "–";
+  return seconds < 1 ? `${Number((seconds * 1000).toPrecision(2))} ms` : `${Number(seconds.toPrecision(2))} s`;
+}
+
+// How many requests services answer, how fast and with what.
+function Requests({ t }: { t: Traffic }) {
+  const row = (r: RequestTraffic) => (
+    <tr key={r.service + r.request}>
+      <th scope="row">{r.service} {r.request}</th>
+      <td class="number">{Number(r.rate.toPrecision(2))}</td>
+      <td class="number">{time(r.median)}</td>
+      <td class="number">{time(r.p99)}</td>
+      <td class="number">{r.total}</td>
+      <td class="number">{r.conflicts}</td>
+      <td class="number">{r.refused}</td>
+      <td class="number">{r.failed}</td>
+    </tr>
+  );
+  return (
+    <section aria-labelledby="requests">
+      <h2 id="requests">Requests to the services</h2>
+      <p class="quiet">
+        Rates and times are those of the last {Math.round(t.window)} s, numbers those since {new Date(t.since).toLocaleString()}.
+      </p>
+      <div class="wide" tabIndex={0} role="region" aria-labelledby="requests">
+        <table>
+          <thead>
+            <tr>
+              <th scope="col">Request</th>
+              <th scope="col">per second</th>
+              <th scope="col">median</th>
+              <th scope="col">99 %</th>
+              <th scope="col">number</th>
+              <th scope="col">conflicts (409)</th>
+              <th scope="col">other refusals</th>
+              <th scope="col">failures</th>
+            </tr>
+          </thead>
+          <tbody>{t.requests.slice(0, shownRequests).map(row)}</tbody>
+        </table>
+      </div>
+      {t.outcomes.length > 0 && <ul class="list">{t.outcomes.map((o) => <li key={o.what}>{o.count} {o.what}</li>)}</ul>}
+    </section>
   );
 }
 
