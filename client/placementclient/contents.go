@@ -145,6 +145,38 @@ func (p *Client) EnsureTrait(ctx context.Context, name string) error {
 	return p.put(ctx, "/traits/"+url.PathEscape(name), nil)
 }
 
+type wireTraitNames struct {
+	Traits []string `json:"traits"`
+}
+
+func (w *wireTraitNames) Valid() bool { return w.Traits != nil }
+
+// maxNames bounds the names in a query, in bytes: a server may take no more than 4096 for the
+// request line and the headers.
+const maxNames = 1500
+
+// UnknownTraits is providertree.Placement's.
+func (p *Client) UnknownTraits(ctx context.Context, names []string) (unknown []string, err error) {
+	for len(names) > 0 {
+		n, size := 0, 0
+		for n < len(names) && (n == 0 || size+len(names[n]) < maxNames) {
+			size += len(names[n]) + 1
+			n++
+		}
+		var known wireTraitNames
+		if err := p.get(ctx, "/traits?name="+url.QueryEscape("in:"+strings.Join(names[:n], ",")), &known); err != nil {
+			return nil, err
+		}
+		for _, name := range names[:n] {
+			if !slices.Contains(known.Traits, name) {
+				unknown = append(unknown, name)
+			}
+		}
+		names = names[n:]
+	}
+	return unknown, nil
+}
+
 // SetInventories is providertree.Placement's.
 func (p *Client) SetInventories(ctx context.Context, want providertree.Provider) (int64, error) {
 	var current wireInventories

@@ -94,6 +94,10 @@ func (f *fake) EnsureTrait(ctx context.Context, name string) error {
 	})
 }
 
+func (f *fake) UnknownTraits(context.Context, []string) ([]string, error) {
+	return nil, errors.New("agents have no standard traits")
+}
+
 func (f *fake) EnsureClass(context.Context, string) error {
 	return errors.New("agents have no custom classes")
 }

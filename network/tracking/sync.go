@@ -120,6 +120,10 @@ func (s *agentSync) syncTree(ctx context.Context, hypervisor string, root placem
 	for _, f := range failed {
 		s.fail(f.Name, fmt.Errorf("%s: %w", f.Step, f.Err))
 	}
+	for _, u := range result.Unknown {
+		s.fail(u.Name, fmt.Errorf("setting its traits: placement does not know %s, and has the others",
+			strings.Join(u.Traits, ", ")))
+	}
 	for _, p := range result.Removed {
 		s.opts.Log.Info("a provider that its agent does not report any more was removed", "agent", string(s.agent),
 			"provider", p.Name)
@@ -129,7 +133,7 @@ func (s *agentSync) syncTree(ctx context.Context, hypervisor string, root placem
 		s.opts.Log.Warn("a provider that its agent does not report any more stays, because it is in use",
 			"agent", string(s.agent), "provider", p.Name)
 	}
-	return len(failed)+len(result.InUse) == 0
+	return len(failed)+len(result.Unknown)+len(result.InUse) == 0
 }
 
 // maxFailure bounds Result.Failure, in bytes.

@@ -3,6 +3,7 @@ package providertree
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -18,6 +19,23 @@ type Result struct {
 	InUse   []Provider // of Plan.RemoveUnused: they have allocations or children, and stay
 	Moves   []Move
 	Failed  []*Failure // in the order of the steps
+	// Unknown are providers that were given their other traits.
+	Unknown []Unknown
+}
+
+// An Unknown is a provider without the standard traits that placement does not know, which are of
+// an os-traits newer than its own.
+type Unknown struct {
+	Name   string // of the provider
+	Traits []string
+}
+
+// UnknownTraits returns the traits of Unknown, sorted.
+func (r *Result) UnknownTraits() (all []string) {
+	for _, u := range r.Unknown {
+		all = append(all, u.Traits...)
+	}
+	return SortedSet(all)
 }
 
 // Err returns an error with all failures, nil without any.
@@ -61,6 +79,11 @@ func (f *Failure) Unwrap() error { return f.Err }
 // stops at a conflict, since the rest of the plan may depend on what others have changed, and after
 // moves, since the tree has another shape then.
 func Apply(ctx context.Context, p Placement, plan Plan) (result Result) {
+	return apply(ctx, p, Tree{}, plan)
+}
+
+// apply is Apply, where the tree is known that the plan was made from.
+func apply(ctx context.Context, p Placement, actual Tree, plan Plan) (result Result) {
 	failed := func(name, step string, err error) (conflict bool) {
 		result.Failed = append(result.Failed, &Failure{name, step, err})
 		return IsConflict(err)
@@ -84,7 +107,7 @@ func Apply(ctx context.Context, p Placement, plan Plan) (result Result) {
 		ensure func(context.Context, string) error
 	}{{classes, "creating the resource class", p.EnsureClass}, {traits, "creating the trait", p.EnsureTrait}} {
 		for _, name := range slices.Sorted(maps.Keys(kind.names)) {
-			if !strings.HasPrefix(name, "CUSTOM_") {
+			if !isCustom(name) {
 				continue
 			}
 			if err := kind.ensure(ctx, name); err != nil {
@@ -169,7 +192,14 @@ func Apply(ctx context.Context, p Placement, plan Plan) (result Result) {
 		return allExist(classes, slices.Collect(maps.Keys(want.Inventories)))
 	}, p.SetInventories}, {plan.Traits, "setting its traits", func(want Provider) bool {
 		return allExist(traits, want.Traits)
-	}, p.SetTraits}} {
+	}, func(ctx context.Context, want Provider) (int64, error) {
+		cur, _ := actual.Find(want.ID)
+		generation, unknown, err := setTraits(ctx, p, cur, want)
+		if len(unknown) > 0 {
+			result.Unknown = append(result.Unknown, Unknown{want.Name, unknown})
+		}
+		return generation, err
+	}}} {
 		for _, want := range part.providers {
 			if missing[want.ID] || !part.possible(want) {
 				continue
@@ -192,3 +222,48 @@ func Apply(ctx context.Context, p Placement, plan Plan) (result Result) {
 func allExist(existing map[string]bool, names []string) bool {
 	return !slices.ContainsFunc(names, func(name string) bool { return !existing[name] })
 }
+
+// setTraits sets the traits of a provider that has those of cur. A placement service whose
+// os-traits is older than ours refuses all of them: then the standard ones that it does not know
+// are returned and left out. Custom ones have been created before.
+func setTraits(
+	ctx context.Context, p Placement, cur, want Provider,
+) (generation int64, unknown []string, err error) {
+	generation, err = p.SetTraits(ctx, want)
+	if kind, _ := fault.Of(err); err == nil || kind != fault.Invalid {
+		return generation, nil, err
+	}
+	unknown, failure := p.UnknownTraits(ctx, slices.DeleteFunc(slices.Clone(want.Traits), isCustom))
+	if failure != nil {
+		return 0, nil, fmt.Errorf("%w (and reading which traits placement knows: %w)", err, failure)
+	}
+	if len(unknown) == 0 {
+		return 0, nil, err
+	}
+	want.Traits = slices.DeleteFunc(slices.Clone(want.Traits), func(name string) bool {
+		return slices.Contains(unknown, name)
+	})
+	if slices.Equal(SortedSet(cur.Traits), SortedSet(want.Traits)) {
+		return want.Generation, unknown, nil
+	}
+	generation, err = p.SetTraits(ctx, want)
+	return generation, unknown, err
+}
+
+// UnknownTraits returns the standard traits that the plan adds to providers of a tree, and
+// placement does not know, sorted: Sync leaves them out.
+func (p *Plan) UnknownTraits(ctx context.Context, places Placement, actual Tree) ([]string, error) {
+	var added []string
+	for _, want := range p.Traits {
+		cur, _ := actual.Find(want.ID)
+		for _, name := range want.Traits {
+			if !isCustom(name) && !slices.Contains(cur.Traits, name) {
+				added = append(added, name)
+			}
+		}
+	}
+	return places.UnknownTraits(ctx, SortedSet(added))
+}
+
+// isCustom reports whether a class or a trait is none of the standard ones.
+func isCustom(name string) bool { return strings.HasPrefix(name, "CUSTOM_") }

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/berthcloud/berth/allocations"
+	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/placement"
 	"github.com/berthcloud/berth/placement/providertree"
 )
@@ -24,6 +25,8 @@ type fake struct {
 	tree  providertree.Tree
 	calls []string
 	fail  map[string][]error // by call
+	// unknown are the standard traits that are refused.
+	unknown []string
 }
 
 func (f *fake) call(format string, args ...any) error {
@@ -67,6 +70,15 @@ func (f *fake) EnsureClass(_ context.Context, name string) error { return f.call
 
 func (f *fake) EnsureTrait(_ context.Context, name string) error { return f.call("trait %s", name) }
 
+func (f *fake) UnknownTraits(_ context.Context, names []string) (unknown []string, err error) {
+	for _, name := range names {
+		if slices.Contains(f.unknown, name) {
+			unknown = append(unknown, name)
+		}
+	}
+	return unknown, f.call("read traits %s", strings.Join(names, " "))
+}
+
 func (f *fake) Update(_ context.Context, p providertree.Provider) (int64, error) {
 	return 7, f.call("update %s: %s below %s", p.ID, p.Name, p.Parent)
 }
@@ -82,7 +94,11 @@ func (f *fake) SetInventories(_ context.Context, p providertree.Provider) (int64
 }
 
 func (f *fake) SetTraits(_ context.Context, p providertree.Provider) (int64, error) {
-	return p.Generation + 1, f.call("traits of %s at %d: %s", p.ID, p.Generation, strings.Join(p.Traits, " "))
+	err := f.call("traits of %s at %d: %s", p.ID, p.Generation, strings.Join(p.Traits, " "))
+	if err == nil && slices.ContainsFunc(p.Traits, func(name string) bool { return slices.Contains(f.unknown, name) }) {
+		err = fault.New(fault.Invalid, "", "No such trait")
+	}
+	return p.Generation + 1, err
 }
 
 func (f *fake) Consumers(_ context.Context, id placement.UUID) (consumers []string, err error) {
@@ -240,6 +256,76 @@ func TestSync(t *testing.T) {
 				t.Errorf("calls (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// Standard traits that placement does not know are left out, and what is as it should be without
+// them is not written again.
+func TestUnknownTraits(t *testing.T) {
+	boom := errors.New("boom")
+	f := &fake{tree: actual(), unknown: []string{"NEW", "NEWER"}}
+	sync := func() (providertree.Result, error) {
+		f.calls = nil
+		result, err := providertree.Sync(t.Context(), f, spec(func(cur providertree.Tree) (providertree.Plan, error) {
+			root, same := cur.Providers[0].Clone(), cur.Providers[1].Clone()
+			root.Traits = []string{"A", "B", "CUSTOM_C", "NEW"}
+			same.Traits = []string{"CUSTOM_FAST", "NEW", "NEWER"}
+			return providertree.Compare(cur, []providertree.Provider{root, same}, nil), nil
+		}))
+		return result, errors.Join(err, result.Err())
+	}
+	const (
+		ofRoot, ofSame = "traits of root at 10: A B CUSTOM_C NEW", "traits of same at 20: CUSTOM_FAST NEW NEWER"
+		withoutNew     = "traits of root at 10: A B CUSTOM_C"
+	)
+	begin := []string{"read root", "trait CUSTOM_C", "trait CUSTOM_FAST", ofSame, "read traits NEW NEWER"}
+	whole := append(begin[:5:5], ofRoot, "read traits A B NEW", withoutNew)
+	for _, tc := range []struct {
+		name string
+		fail map[string][]error
+		want []string
+		err  string
+	}{
+		{name: "LeftOut", want: whole},
+		{
+			name: "UnreadTraits", fail: map[string][]error{"read traits NEW NEWER": {boom}},
+			err: "same: setting its traits: No such trait (and reading which traits placement knows: boom)", want: whole,
+		},
+		{
+			name: "AgainAfterAConflict", fail: map[string][]error{withoutNew: {allocations.ErrGeneration}},
+			want: append(whole[:8:8], whole...),
+		},
+	} {
+		f.fail = tc.fail
+		result, err := sync()
+		if tc.err == "" && err != nil || tc.err != "" && (err == nil || err.Error() != tc.err) {
+			t.Errorf("%s: Sync = %v, want %q", tc.name, err, tc.err)
+		}
+		want := []string{"NEW", "NEWER"}
+		if tc.err != "" {
+			want = want[:1]
+		}
+		if diff := cmp.Diff(want, result.UnknownTraits()); diff != "" {
+			t.Errorf("%s: unknown (-want +got):\n%s", tc.name, diff)
+		}
+		if diff := cmp.Diff(tc.want, f.calls); diff != "" {
+			t.Errorf("%s: calls (-want +got):\n%s", tc.name, diff)
+		}
+	}
+	f.tree.Providers[0].Traits, f.fail = []string{"A", "B", "CUSTOM_C"}, nil
+	if result, err := sync(); err != nil || len(result.Unknown) != 2 {
+		t.Errorf("Sync of what has the others = %v, %v", result, err)
+	}
+	if diff := cmp.Diff(whole[:7], f.calls); diff != "" {
+		t.Errorf("calls for what has the others (-want +got):\n%s", diff)
+	}
+	f.unknown = nil // placement was upgraded
+	if result, err := sync(); err != nil || len(result.Unknown) != 0 {
+		t.Errorf("Sync with what knows all of them = %v, %v", result, err)
+	}
+	f.fail = map[string][]error{ofRoot: {fault.New(fault.Invalid, "", "another reason")}}
+	if _, err := sync(); err == nil || err.Error() != "root: setting its traits: another reason" {
+		t.Errorf("Sync = %v, want the refusal", err)
 	}
 }
 

@@ -26,6 +26,8 @@ type Placement interface {
 	// EnsureClass and EnsureTrait create a custom resource class or trait unless it exists.
 	EnsureClass(ctx context.Context, name string) error
 	EnsureTrait(ctx context.Context, name string) error
+	// UnknownTraits returns those of the names of traits that placement does not have, in their order.
+	UnknownTraits(ctx context.Context, names []string) ([]string, error)
 	// Create creates a provider without inventories and traits, and returns its generation.
 	// ErrGeneration says that it exists.
 	Create(ctx context.Context, p Provider) (generation int64, err error)
@@ -38,7 +40,8 @@ type Placement interface {
 	Remove(ctx context.Context, id placement.UUID) error
 	// SetInventories and SetTraits replace all inventories or traits of a provider of a generation,
 	// and return the next generation. ErrGeneration says that the provider was changed
-	// concurrently, ErrInUse that an inventory to be removed has allocations.
+	// concurrently, ErrInUse that an inventory to be removed has allocations. When placement does not
+	// know a trait, nothing is set, and the error is a fault of kind Invalid.
 	SetInventories(ctx context.Context, p Provider) (generation int64, err error)
 	SetTraits(ctx context.Context, p Provider) (generation int64, err error)
 	// Consumers returns the consumers that have allocations on a provider. ErrGeneration says that
@@ -103,20 +106,22 @@ type Spec struct {
 // Sync makes the tree of a root what its owner plans. The error says why the tree could not be read
 // or planned; steps that failed are in the result, and those that do not depend on them were
 // carried out all the same. A tree that others change meanwhile is read again after a pause, ten
-// times at most, and until ctx ends. Sync may be repeated, and run concurrently.
+// times at most, and until ctx ends. Sync may be repeated, and run concurrently. Standard traits
+// that placement does not know are left out: see Result.Unknown.
 func Sync(ctx context.Context, p Placement, s Spec) (result Result, err error) {
 	var removed []Provider
 	var moves []Move
 	for tried := 1; ; tried++ {
 		var plan Plan
-		if _, plan, err = s.Look(ctx, p); err != nil {
+		var tree Tree
+		if tree, plan, err = s.Look(ctx, p); err != nil {
 			result = Result{}
 			if !IsConflict(err) || !pause(ctx, tried) {
 				break
 			}
 			continue
 		}
-		result = Apply(ctx, p, plan)
+		result = apply(ctx, p, tree, plan)
 		removed = append(removed, result.Removed...)
 		failure := result.Err()
 		if failure == nil {

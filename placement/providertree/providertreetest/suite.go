@@ -30,6 +30,7 @@ func TestPlacement(t *testing.T, p Placement) {
 		{"Names", namesMayBeOdd},
 		{"Contents", contentsAreSelected},
 		{"Traits", traitsAreReplaced},
+		{"UnknownTraits", unknownTraitsAreLeftOut},
 		{"Inventories", inventoriesAreReplaced},
 		{"InventoriesThatCannotBe", inventoriesAreChecked},
 		{"Generations", generationsAreThoseOfTheGuide},
@@ -276,8 +277,42 @@ func traitsAreReplaced(c *placeCase) {
 	}
 	_, err = c.SetTraits(ctx, providertree.Provider{ID: Nobody})
 	c.is("SetTraits of no provider", err, allocations.ErrGeneration)
+	unknown, err := c.UnknownTraits(ctx, []string{"COMPUTE_NODE", "HW_NO_RELEASE", "CUSTOM_A", "CUSTOM_NOBODY"})
+	c.must("UnknownTraits", err)
+	c.same("UnknownTraits", []string{"HW_NO_RELEASE", "CUSTOM_NOBODY"}, unknown)
 	for _, traits := range [][]string{{"CUSTOM_B", "CUSTOM_A", "CUSTOM_B"}, {"CUSTOM_A"}, nil} {
 		c.raised(fmt.Sprintf("traits %q", traits), 1, func(p *providertree.Provider) { p.Traits = traits })
+	}
+}
+
+// unknownTraitsAreLeftOut: a provider gets those of its traits that placement knows, and they are
+// not written again. The others are more than one request has the names of.
+func unknownTraitsAreLeftOut(c *placeCase) {
+	ctx := c.Context()
+	MakeTree(c, c)
+	known := []string{"COMPUTE_NODE", "CUSTOM_A"}
+	var later []string
+	for i := range 100 {
+		later = append(later, fmt.Sprintf("HW_CPU_OF_A_LATER_RELEASE_%02d", i))
+	}
+	var before int64
+	for range 2 {
+		result, err := providertree.Sync(ctx, c, providertree.Spec{
+			Root: RootProvider, Plan: func(actual providertree.Tree) (providertree.Plan, error) {
+				root, _ := actual.Find(RootProvider)
+				root.Traits = slices.Concat(known, later)
+				return providertree.Compare(actual, []providertree.Provider{root}, nil), nil
+			},
+		})
+		c.must("Sync", err)
+		c.must("Sync", result.Err())
+		c.same("Result.Unknown", []providertree.Unknown{{Name: "host one", Traits: later}}, result.Unknown)
+		root := c.get(RootProvider).Clone()
+		c.same("the traits", known, root.Traits)
+		if before != 0 && root.Generation != before {
+			c.Errorf("the second time raises the generation from %d to %d", before, root.Generation)
+		}
+		before = root.Generation
 	}
 }
 
