@@ -243,7 +243,8 @@ func (b *Boots) settings() []Setting {
 				"evacuate, unshelve; Victoria also attach."),
 		NewSetting(g, "owned_hosts_only", osloconfig.Bool(&b.OwnedHosts),
 			"Request hosts with the trait OWNER_NOVA, where several services keep their hosts in one placement. "+
-				"All hosts of the compute service must report it."),
+				"All hosts of the compute service must report it, and placement must know it: otherwise the fault of each "+
+				"server says that there is no such trait."),
 		NewSetting(g, "request_filters_off", osloconfig.List(&b.FiltersOff).Check(each(oneOf(requestFilters...))),
 			"Parts of Nova's queries to placement that are left out: "+strings.Join(requestFilters, ", ")+"."),
 		NewSetting(g, "takeover_time", osloconfig.IntBetween(&b.TakeoverTime, 1, math.MaxInt32),

@@ -114,8 +114,7 @@ func taken(n compute.NodeRow) error {
 // may change it.
 const refreshTree = 5 * time.Minute
 
-// refreshWaiting is the interval for a tree with warnings that something waits: for allocations to
-// end, or for providers to be created.
+// refreshWaiting is the interval for a tree in which something waits: see syncedTree.
 const refreshWaiting = 30 * time.Second
 
 // trees are what placement was brought to have of hosts, by host.
@@ -130,12 +129,14 @@ type syncedTree struct {
 	has      inventory.Host
 	at       time.Time
 	warnings []string
+	waits    bool     // for allocations to end, or for providers to be created
+	unknown  []string // standard traits that placement does not know
 	failure  string
 }
 
 // ttl is how long the tree is taken to be as it was brought to be.
 func (t syncedTree) ttl() time.Duration {
-	if len(t.warnings) > 0 {
+	if t.waits {
 		return refreshWaiting
 	}
 	return refreshTree
@@ -170,7 +171,8 @@ func (t *trees) invalidate(host string) {
 // SyncTree syncs the tree of a host that has reported to placement, with whether its service is
 // disabled. A host that starts may have allocations moved, and does not serve while that is
 // refused: see compute.ServiceRow; nor does it while servers have dedicated CPUs that it does not
-// report any more, and its tree stays as it is then. The warnings are for the host's operator. A
+// report any more, and its tree stays as it is then. The warnings are for the host's operator, also
+// of standard traits that the host has not got because placement does not know them. A
 // failure is placement's, or a mistake in the host's inventory; the next report retries. A tree
 // that is in placement already is not read again for some minutes, unless the host starts.
 func (s *Service) SyncTree(
@@ -212,16 +214,24 @@ func (s *Service) SyncTree(
 		}
 		has.Disabled = cur.Disabled
 	}
-	tree := syncedTree{has: has, at: now, warnings: synced.Warnings}
+	tree := syncedTree{
+		has: has, at: now, warnings: synced.Warnings, waits: len(synced.Warnings) > 0, unknown: synced.Unknown,
+	}
 	if err != nil {
 		tree.failure = err.Error()
+		if len(tree.unknown) == 0 {
+			tree.unknown = last.unknown // they are not logged again after each failure
+		}
+	}
+	if text := inventory.LeftOut(tree.unknown); text != "" {
+		tree.warnings = append(slices.Clone(tree.warnings), text)
 	}
 	before := s.trees.record(host, tree)
 	if tree.failure != "" && tree.failure != before.failure {
 		s.db.Rules.Log.Error("the tree of a host could not be synced to placement", "host", host, "error", err)
 	}
-	if !slices.Equal(synced.Warnings, before.warnings) {
-		for _, w := range synced.Warnings {
+	if !slices.Equal(tree.warnings, before.warnings) {
+		for _, w := range tree.warnings {
 			s.db.Rules.Log.Warn(w, "host", host)
 		}
 	}
@@ -238,7 +248,7 @@ func (s *Service) SyncTree(
 	if refused != service.StartError {
 		err = errors.Join(err, s.setStartError(ctx, host, refused))
 	}
-	return synced.Warnings, err
+	return tree.warnings, err
 }
 
 // setProviders stores the UUIDs of the providers of a compute node's devices, if others are stored.

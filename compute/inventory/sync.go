@@ -14,7 +14,8 @@ import (
 
 // A Synced is what a sync has done.
 type Synced struct {
-	Warnings []string            // what an operator should know
+	Warnings []string            // what an operator should know: something waits
+	Unknown  []string            // standard traits that placement does not know, and the host has not: see LeftOut
 	Moves    []providertree.Move // in the order in which they were made
 	// Providers are the UUIDs of devices' providers that do not follow from the names, by Suffix:
 	// Nova made them.
@@ -80,7 +81,19 @@ func (h *Host) Sync(ctx context.Context, p providertree.Placement, o SyncOptions
 			return now // a concurrent sync has changed it
 		})
 	}
-	return Synced{Warnings: cur.warnings, Moves: result.Moves, Providers: cur.providers}, err
+	return Synced{
+		Warnings: cur.warnings, Unknown: result.UnknownTraits(), Moves: result.Moves, Providers: cur.providers,
+	}, err
+}
+
+// LeftOut is a warning for the operator of a host that has not got standard traits, since placement
+// does not know them; "" for none.
+func LeftOut(unknown []string) string {
+	if len(unknown) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("placement has the host without the standard traits %s, which it does not know: "+
+		"upgrade it, with %s or later", strings.Join(unknown, ", "), placement.StandardTraitsVersion)
 }
 
 // A planning is a sync of a host, or a preview of one.
@@ -135,6 +148,10 @@ func (h *Host) Preview(ctx context.Context, p providertree.Placement, o SyncOpti
 	if err != nil {
 		return nil, err
 	}
+	unknown, err := plan.UnknownTraits(ctx, p, tree)
+	if err != nil {
+		return nil, fmt.Errorf("reading which traits placement knows: %w", err)
+	}
 	names := map[placement.UUID]string{}
 	for _, all := range [][]providertree.Provider{plan.Create, tree.Providers} {
 		for _, one := range all {
@@ -173,7 +190,7 @@ func (h *Host) Preview(ctx context.Context, p providertree.Placement, o SyncOpti
 			from, until []string
 		}{{"add", cur.Traits, to.Traits}, {"remove", to.Traits, cur.Traits}} {
 			names := slices.DeleteFunc(slices.Clone(change.until), func(name string) bool {
-				return slices.Contains(change.from, name)
+				return slices.Contains(change.from, name) || slices.Contains(unknown, name)
 			})
 			const most = 5
 			more := ""
@@ -185,7 +202,11 @@ func (h *Host) Preview(ctx context.Context, p providertree.Placement, o SyncOpti
 			}
 		}
 	}
-	return append(lines, cur.warnings...), nil
+	lines = append(lines, cur.warnings...)
+	if text := LeftOut(unknown); text != "" {
+		lines = append(lines, text)
+	}
+	return lines, nil
 }
 
 // SetDisabled adds TraitDisabled to the root of a host's tree, or removes it, and changes nothing

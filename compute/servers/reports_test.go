@@ -110,6 +110,24 @@ func TestSyncTree(t *testing.T) {
 	w.later(time.Minute)
 	keep("but sooner than what nothing waits for", "", true, "cn1 COMPUTE_NODE COMPUTE_STATUS_DISABLED VCPU=16")
 
+	has.Traits = []string{"HW_CPU_OF_A_LATER_RELEASE"}
+	const without = "cn1 COMPUTE_NODE COMPUTE_STATUS_DISABLED VCPU=16"
+	keep("a trait that placement does not know", "", true, without)
+	w.later(time.Minute)
+	keep("it is not tried again soon", "", false, without)
+	w.later(6 * time.Minute)
+	keep("but like all others", "", true, without)
+	if warnings, err := w.SyncTree(ctx, "cn1", has, false); err != nil || len(warnings) != 1 ||
+		!strings.Contains(warnings[0], has.Traits[0]) {
+		t.Errorf("SyncTree = %q, %v, want one warning that names %s", warnings, err, has.Traits[0])
+	}
+	plan, err := w.PreviewTree(ctx, "cn1", has)
+	w.must(err)
+	if len(plan) != 1 || !strings.Contains(plan[0], "without the standard traits "+has.Traits[0]) {
+		t.Errorf("PreviewTree = %q, want that the trait is left out, and no addition", plan)
+	}
+	has.Traits = nil
+
 	consumer := string(computetest.ID("held"))
 	allocated := allocations.Consumer{
 		Project: computetest.Project, User: "u", Amounts: allocations.Amounts{string(node.ID): {"VCPU": 1}},

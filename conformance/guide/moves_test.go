@@ -117,7 +117,7 @@ func startBerthsCompute(t *testing.T, k *keystonetest.Keystone, placement, netwo
 		Placement: placement, Compute: at.URL(), ReportInterval: time.Second,
 		Client: &http.Client{Transport: withToken(k.Token(keystonetest.Find("nova"))), Timeout: time.Minute},
 	}
-	const owner = "OWNER_NOVA" // which Debian's Placement does not know
+	const owner = "OWNER_NOVA" // which an old os-traits does not have
 	trait := placement + "/traits/" + owner
 	if fakehosts.Request(t.Context(), services.Client, "placement 1.36", "GET", trait, nil, nil) == nil {
 		services.Traits = []string{owner}

@@ -35,6 +35,8 @@ type Services struct {
 	Traits []string
 	// Inventories has hosts report what they have, and compute bring it into placement.
 	Inventories bool
+	// Reported are the traits that hosts report with their inventories.
+	Reported []string
 }
 
 // A Host is one host. Its fields are set before it is used.

@@ -94,6 +94,7 @@ func (s *seen) Report(ctx context.Context, unknown []string) error {
 		amount := func(total int) object { return object{"total": total, "initial_allocation_ratio": 1.0} }
 		said["inventory"] = object{
 			"vcpu": amount(h.VCPUs), "pcpu": amount(0), "memory_mb": amount(h.MemoryMB), "disk_gb": amount(h.DiskGB),
+			"traits": append([]string{}, s.services.Reported...),
 		}
 	}
 	return s.services.call(ctx, "POST", s.services.Compute+"/berth/v1/heartbeats", object{"host": said}, nil)
