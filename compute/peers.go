@@ -7,6 +7,7 @@ import (
 	"github.com/berthcloud/berth/compute/request"
 	"github.com/berthcloud/berth/compute/selection"
 	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/placement/explain"
 )
 
 // Placement is what the compute service needs of the placement service. A failed call returns a
@@ -18,9 +19,10 @@ type Placement interface {
 	// that names what placement does not know is a fault of kind Invalid.
 	Candidates(ctx context.Context, q placement.Query) (selection.Answer, error)
 
-	// Explain returns, in one line for administrators, why a query has few candidates or none, and
-	// what would help. It is "" when the service does not explain queries; upstream's does not.
-	Explain(ctx context.Context, q placement.Query) (string, error)
+	// Explain returns why a query has few candidates or none, and what would help. With a host, the
+	// UUID of its root provider, it returns what that host lacks as well. It returns nil when the
+	// service does not explain queries; upstream's does not.
+	Explain(ctx context.Context, q placement.Query, host placement.UUID) (*explain.Explanation, error)
 
 	// Sharing returns what is allocated of providers that share via aggregates and are outside of the
 	// tree of a root provider, by their UUIDs.

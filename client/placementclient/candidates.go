@@ -14,6 +14,7 @@ import (
 	"github.com/berthcloud/berth/compute/selection"
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/placement/explain"
 )
 
 // The minor versions that queries for candidates need, as Nova has them.
@@ -46,23 +47,30 @@ func (c *Compute) Candidates(ctx context.Context, q placement.Query) (selection.
 	return cur.answer(), nil
 }
 
-// wireExplanation is the part of an explanation that is read.
-type wireExplanation struct {
-	Summary string `json:"summary"`
-}
+// wireExplanation is an explanation in placement's JSON.
+type wireExplanation struct{ explain.Explanation }
 
-func (w *wireExplanation) Valid() bool { return w.Summary != "" }
+func (w *wireExplanation) Valid() bool { return w.Groups != nil && w.Changes != nil }
 
 // Explain is compute.Placement's.
-func (c *Compute) Explain(ctx context.Context, q placement.Query) (string, error) {
+func (c *Compute) Explain(
+	ctx context.Context, q placement.Query, host placement.UUID,
+) (*explain.Explanation, error) {
 	q.Limit = 0
+	path := "/berth/v1/explain"
+	if host != "" {
+		path += "/" + url.PathEscape(string(host))
+	}
 	var cur wireExplanation
 	err := c.call(ctx, anyTrait,
-		client.Request{Method: http.MethodGet, Path: "/berth/v1/explain?" + Parameters(q).Encode()}, &cur)
-	if client.Refused(err, http.StatusNotFound) != nil || client.Refused(err, http.StatusMethodNotAllowed) != nil {
-		return "", nil
+		client.Request{Method: http.MethodGet, Path: path + "?" + Parameters(q).Encode()}, &cur)
+	switch {
+	case client.Refused(err, http.StatusNotFound) != nil, client.Refused(err, http.StatusMethodNotAllowed) != nil:
+		return nil, nil
+	case err != nil:
+		return nil, err
 	}
-	return cur.Summary, err
+	return &cur.Explanation, nil
 }
 
 // Parameters encodes a query for placement, as GET /allocation_candidates has it. A group_policy is

@@ -110,15 +110,23 @@ func testCandidates(t *testing.T, service *clienttest.Proxy, c *placementclient.
 }
 
 func testExplain(t *testing.T, service *clienttest.Proxy, c *placementclient.Compute, want string) {
-	got, err := c.Explain(t.Context(), guaranteed(1001))
-	if err != nil || got != want {
-		t.Errorf("Explain = %q, %v, want %q", got, err, want)
+	e, err := c.Explain(t.Context(), guaranteed(1001), "")
+	if err != nil || (e != nil) != (want != "") || e != nil && e.Summary() != want {
+		t.Errorf("Explain = %+v, %v, want %q", e, err, want)
 	}
 	if n := clienttest.Count(service.Requests(), "GET /berth/v1/explain?"); n != 1 {
 		t.Errorf("it got %d requests, want one", n)
 	}
+	e, err = c.Explain(t.Context(), guaranteed(1001), clienttest.RootID)
+	if err != nil || (e != nil) != (want != "") ||
+		e != nil && (e.Host == "" || len(e.Near) != 1 || len(e.Near[0].Misses) != 1) {
+		t.Errorf("Explain with a host = %+v, %v", e, err)
+	}
+	if e, err := c.Explain(t.Context(), guaranteed(1), "6f1b1a5e-0000-4000-8000-00000000dead"); e != nil || err != nil {
+		t.Errorf("Explain with a host that does not exist = %+v, %v", e, err)
+	}
 	if _, err := c.Explain(t.Context(),
-		placement.Query{Groups: []placement.RequestGroup{{Suffix: "_A"}}}); (err == nil) != (want == "") {
+		placement.Query{Groups: []placement.RequestGroup{{Suffix: "_A"}}}, ""); (err == nil) != (want == "") {
 		t.Errorf("Explain of nothing = %v", err)
 	}
 	defer service.Intercept(nil)
@@ -128,8 +136,8 @@ func testExplain(t *testing.T, service *clienttest.Proxy, c *placementclient.Com
 		}
 		return r.URL.Path != "/"
 	})
-	if got, err := c.Explain(t.Context(), guaranteed(1)); got != "" || err != nil {
-		t.Errorf("Explain of a service without it = %q, %v", got, err)
+	if e, err := c.Explain(t.Context(), guaranteed(1), ""); e != nil || err != nil {
+		t.Errorf("Explain of a service without it = %+v, %v", e, err)
 	}
 }
 

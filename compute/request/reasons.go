@@ -10,12 +10,13 @@ import (
 	"github.com/berthcloud/berth/placement"
 )
 
-// Reasons finds out why a request has no candidates, by querying with fewer constraints: it returns
-// a line for each group that no provider can serve, with the first constraint that leaves none, or
-// one that says that no host can serve them together. Has reports whether placement has a candidate
-// for a query; a fault of kind Invalid says that placement refuses it, and any other error is
-// returned as it is. It is called for every class of a group, four times more for a group at most,
-// and once more.
+// Reasons finds out why a request has no candidates, by querying with fewer constraints. It is for
+// placement services that do not explain queries, as upstream's; see [Request.Explained]. It
+// returns a line for each group that no provider can serve, with the first constraint that leaves
+// none, or one that says that no host can serve them together. Has reports whether placement has a
+// candidate for a query; a fault of kind Invalid says that placement refuses it, and any other
+// error is returned as it is. It is called for every class of a group, four times more for a group
+// at most, and once more.
 //
 // Allocations may have changed since the request failed: then one line says so.
 func (r Request) Reasons(has func(placement.Query) (bool, error)) ([]string, error) {
@@ -38,7 +39,7 @@ func (r Request) Reasons(has func(placement.Query) (bool, error)) ([]string, err
 	if isolated, ok := Isolated(r.Query); ok && some && err == nil {
 		isolated.Limit = 1
 		if some, err = has(isolated); err == nil && !some {
-			return []string{fmt.Sprintf("no host has another NUMA node for each of the %d cells", r.cells)}, nil
+			return []string{r.tooFewNodes()}, nil
 		}
 	}
 	switch {
@@ -47,13 +48,21 @@ func (r Request) Reasons(has func(placement.Query) (bool, error)) ([]string, err
 	case err != nil:
 		return nil, err
 	case some:
-		return []string{"there are candidates now; there were none when the server was scheduled"}, nil
+		return []string{candidatesNow}, nil
 	case len(r.Query.Groups) == 1:
 		return []string{
 			r.Owner(r.Query.Groups[0].Suffix) + ": none of those hosts meets the requirements: " + r.ofRoots(),
 		}, nil
 	}
 	return []string{"no host can serve all groups together" + r.together()}, nil
+}
+
+// candidatesNow is the reason when allocations have changed since the request failed.
+const candidatesNow = "there are candidates now; there were none when the server was scheduled"
+
+// tooFewNodes is the reason when hosts fit, but none with its cells on different NUMA nodes.
+func (r Request) tooFewNodes() string {
+	return fmt.Sprintf("no host has another NUMA node for each of the %d cells", r.cells)
 }
 
 // Owner says whose group a suffix of the query is: "the flavor", "the flavor, group …", "port …",

@@ -2,6 +2,7 @@ package request_test
 
 import (
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"github.com/berthcloud/berth/internal/golden"
 	"github.com/berthcloud/berth/placement"
 	"github.com/berthcloud/berth/placement/candidates"
+	"github.com/berthcloud/berth/placement/explain"
 	"github.com/berthcloud/berth/placement/placementtest"
 	"github.com/berthcloud/berth/placement/snapshot"
 )
@@ -19,10 +21,20 @@ import (
 //
 //	provider cn1/br0 NET=1000 +CUSTOM_PHYSNET_0 @a1
 //
-// Its answer is why there is no candidate, and how many questions it took.
+// Its answer is why there is no candidate, as queries with fewer constraints say it, and how many
+// they were; and then as an explanation says it: for all hosts, or with a line "leaves cn1" for the
+// others.
 func TestReasonScenarios(t *testing.T) {
 	golden.Answer(t, "testdata/reasons.txt", func(t *testing.T, question []string) []string {
 		w, rest := providers(question)
+		leaves := ""
+		rest = slices.DeleteFunc(rest, func(line string) bool {
+			host, found := strings.CutPrefix(line, "leaves ")
+			if found {
+				leaves = host
+			}
+			return found
+		})
 		a := parse(t, rest)
 		r, err := a.request()
 		if err != nil {
@@ -36,7 +48,23 @@ func TestReasonScenarios(t *testing.T) {
 		if err != nil {
 			return failure(err)
 		}
-		return append(a.named(lines), strconv.Itoa(requested)+" questions")
+		answer := a.named(lines)
+		if leaves != "" {
+			answer = nil // the queries know no host to leave
+		} else {
+			answer = append(answer, strconv.Itoa(requested)+" questions")
+		}
+		explained := func(q placement.Query) *explain.Explanation {
+			e, err := explain.Explain(t.Context(), w, q, explain.Options{Host: leaves})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return e
+		}
+		for _, line := range a.named(r.Explained(explained(r.Query), explained)) {
+			answer = append(answer, "explained: "+line)
+		}
+		return answer
 	})
 }
 

@@ -196,7 +196,7 @@ func (s *Scheduler) choose(ctx context.Context, jobs []Claimant, ports []compute
 	} else if err != nil {
 		f := Refusal(err)
 		if kind, _ := fault.Of(err); kind == fault.Invalid { // a trait that placement does not know, say
-			f.Details = strings.Join(slices.Concat([]string{f.Details}, s.explanation(ctx, c), c.request.Warnings), "\n")
+			f.Details = strings.Join(slices.Concat([]string{f.Details}, s.advice(ctx, c), c.request.Warnings), "\n")
 		}
 		return nil, f
 	}

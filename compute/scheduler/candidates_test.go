@@ -11,6 +11,7 @@ import (
 	"github.com/berthcloud/berth/compute"
 	"github.com/berthcloud/berth/compute/selection"
 	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/placement/explain"
 )
 
 // TestAskedTogether: queries that come while an equal one is under way, or soon after, share the
@@ -111,9 +112,9 @@ func TestAskedTogetherForOthers(t *testing.T) {
 // An unanswering is a placement service that does not answer.
 type unanswering struct{ compute.Placement }
 
-func (unanswering) Explain(ctx context.Context, _ placement.Query) (string, error) {
+func (unanswering) Explain(ctx context.Context, _ placement.Query, _ placement.UUID) (*explain.Explanation, error) {
 	<-ctx.Done()
-	return "", ctx.Err()
+	return nil, ctx.Err()
 }
 
 // A failure does not wait long for an explanation, and is complete without one. They are made one
@@ -124,8 +125,9 @@ func TestExplanationsAreBounded(t *testing.T) {
 		var all sync.WaitGroup
 		defer all.Wait()
 		explain := func(want time.Duration) {
-			if got, took := s.explanation(t.Context(), &choice{}), time.Since(begin); got != nil || took != want {
-				t.Errorf("the explanation is %q after %v, want %v", got, took, want)
+			got, took := s.explanation(t.Context(), &choice{}, placement.Query{}), time.Since(begin)
+			if got != nil || took != want {
+				t.Errorf("the explanation is %v after %v, want %v", got, took, want)
 			}
 		}
 		all.Go(func() { explain(explainTime) })

@@ -11,6 +11,7 @@ import (
 	"github.com/berthcloud/berth/compute/request"
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/placement/explain"
 )
 
 // Refusal is the failure of servers when placement refuses a query, or a claim.
@@ -35,27 +36,44 @@ func (s *Scheduler) noValidHost(ctx context.Context, c *choice) *compute.Failure
 		before := c.earlier.NoValidHost()
 		none.Reason, details = before.Reason, slices.Concat(before.Details, details)
 	case c.Nowhere(), c.onFallback():
-		var explanation []string
-		reasons, err := c.request.Reasons(func(q placement.Query) (bool, error) {
-			if c.leaves != "" {
-				q.Limit = s.rules.Settings.Requests.MaxResults // the first ones may be on its own
-			}
-			answer, err := s.placement.Candidates(ctx, q)
-			return answer.Elsewhere(c.leaves), err
-		})
-		if err != nil {
-			reasons = []string{"the reason is unknown:  " + err.Error()}
-		} else {
-			explanation = s.explanation(ctx, c)
-		}
-		if c.leaves != "" {
-			for i, r := range reasons {
-				reasons[i] = "other hosts: " + r
-			}
-		}
-		details = slices.Concat(details, reasons, explanation, c.request.Warnings)
+		details = slices.Concat(details, s.reasons(ctx, c), c.request.Warnings)
 	}
 	return &compute.Failure{Code: 500, Message: none.Error(), Details: strings.Join(details, "\n")}
+}
+
+// reasons returns why a request has no candidates, a line for each reason: from placement's
+// explanation, or where there is none, by queries with fewer constraints.
+func (s *Scheduler) reasons(ctx context.Context, c *choice) []string {
+	if e := s.explanation(ctx, c, c.request.Query); e != nil {
+		return c.request.Explained(e, func(q placement.Query) *explain.Explanation { return s.explanation(ctx, c, q) })
+	}
+	reasons, err := c.request.Reasons(func(q placement.Query) (bool, error) {
+		if c.leaves != "" {
+			q.Limit = s.rules.Settings.Requests.MaxResults // the first ones may be on its own
+		}
+		answer, err := s.placement.Candidates(ctx, q)
+		return answer.Elsewhere(c.leaves), err
+	})
+	if err != nil {
+		reasons = []string{"the reason is unknown:  " + err.Error()}
+	}
+	if c.leaves != "" {
+		for i, r := range reasons {
+			reasons[i] = "other hosts: " + r
+		}
+	}
+	return reasons
+}
+
+// advice returns a line with the change that would help a request that placement refuses; none
+// where placement explains nothing.
+func (s *Scheduler) advice(ctx context.Context, c *choice) []string {
+	if e := s.explanation(ctx, c, c.request.Query); e != nil {
+		if advice := e.Advice(c.request.Owner); advice != "" {
+			return []string{advice}
+		}
+	}
+	return nil
 }
 
 // The most time that a failure waits for placement's explanation, and of that for the explanations
@@ -66,10 +84,9 @@ const (
 	explainQueueTimeout = 500 * time.Millisecond
 )
 
-// explanation returns placement's explanation of a query without candidates, a line for the details
-// of the failure; none when there is no explanation in time. Placement counts the host that a
-// server leaves as any other.
-func (s *Scheduler) explanation(ctx context.Context, c *choice) []string {
+// explanation returns placement's explanation of a query, of a server that leaves a host with what
+// that host lacks; nil when there is none in time, as with upstream's placement service.
+func (s *Scheduler) explanation(ctx context.Context, c *choice, q placement.Query) *explain.Explanation {
 	ctx, cancel := context.WithTimeout(ctx, explainTime)
 	defer cancel()
 	queued := time.NewTimer(explainQueueTimeout)
@@ -82,12 +99,9 @@ func (s *Scheduler) explanation(ctx context.Context, c *choice) []string {
 	case <-ctx.Done():
 		return nil
 	}
-	text, err := s.placement.Explain(ctx, c.request.Query)
-	switch {
-	case err != nil, text == "":
+	e, err := s.placement.Explain(ctx, q, c.leaves)
+	if err != nil {
 		return nil
-	case c.leaves != "":
-		return []string{"placement, for all hosts with its own: " + text}
 	}
-	return []string{"placement: " + text}
+	return e
 }

@@ -97,9 +97,9 @@ func TestNobodyHasRoom(t *testing.T) {
 		t.Errorf("the server is %+v, %+v", one.ServerRow, f)
 	}
 	for _, text := range []string{
-		"No valid host was found. ", "port " + string(port) + ", group ", egress + ":3000 free",
-		"placement: no host remains for ",
-		"; 1 host would fit if 500 less of each of " + egress + ", " + ingress + " were requested by group ",
+		"No valid host was found. ", "port " + string(port) + ", group ", ": no host remains; ",
+		"dropped: no free capacity for " + egress + ":3000",
+		"\n1 host would fit if 500 less of each of " + egress + ", " + ingress + " were requested by port " + string(port),
 	} {
 		if why := w.why(vm); !strings.Contains(why, text) {
 			t.Errorf("the event says %q, want %q in it", why, text)

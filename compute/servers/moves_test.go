@@ -563,8 +563,8 @@ func TestMovesSayWhatIsMissing(t *testing.T) {
 	source := must(w.Server(ctx, vm)).Host
 	for _, want := range []string{
 		"No valid host was found. There are not enough hosts available.", "host " + source + ": the server is to leave it",
-		"other hosts: port " + string(port) + ", group ", ": no provider has NET_BW_EGR_KILOBIT_PER_SEC:2000 free",
-		"placement, for all hosts with its own: 1 host fits now",
+		"other hosts: port " + string(port) + ", group ", ": no host remains; ",
+		"1 host (1 provider) dropped: no free capacity for NET_BW_EGR_KILOBIT_PER_SEC:2000",
 	} {
 		if why := w.why(vm); !strings.Contains(why, want) {
 			t.Errorf("the move says %q, want %q", why, want)

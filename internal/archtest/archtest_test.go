@@ -75,7 +75,7 @@ var rules = []struct{ pkg, may string }{
 	{"network/tracking", "allocations guarantee network placement placement/providertree"},
 	{"network/ovnagents", "agent/ovn agent/ovsdb agent/settings config guarantee network network/agents"},
 	{"compute", "allocations compute/extraspecs compute/hostlist compute/inventory compute/operation compute/request " +
-		"compute/selection fault guarantee placement rows watch"},
+		"compute/selection fault guarantee placement placement/explain rows watch"},
 	{"compute/catalog", "allocations compute compute/extraspecs compute/selection fault"},
 	{"compute/computetest", "compute compute/fleet compute/lifecycle compute/scheduler compute/serverports " +
 		"compute/servers fault internal/logtest internal/storetest placement/providertree sqlstore sqlstore/rowtable"},
@@ -88,9 +88,9 @@ var rules = []struct{ pkg, may string }{
 	{"compute/lifecycle", "allocations compute compute/hostlist compute/inventory compute/operation compute/request " +
 		"compute/scheduler compute/selection compute/serverports fault guarantee placement placement/providertree watch"},
 	{"compute/operation", ""},
-	{"compute/request", "compute/extraspecs fault guarantee placement"},
+	{"compute/request", "compute/extraspecs fault guarantee placement placement/candidates placement/explain"},
 	{"compute/scheduler", "allocations compute compute/extraspecs compute/hostlist compute/inventory compute/numa " +
-		"compute/request compute/selection fault guarantee placement"},
+		"compute/request compute/selection fault guarantee placement placement/explain"},
 	{"compute/selection", "allocations compute/request placement"},
 	{"compute/serverports", "compute compute/request fault guarantee"},
 	{"compute/servers", "compute compute/extraspecs compute/lifecycle compute/request compute/scheduler " +
@@ -147,7 +147,7 @@ var rules = []struct{ pkg, may string }{
 	{"agent/tc/tctest", "agent/tc"},
 	{"client", "fault identity/hostkey internal/backoff"},
 	{"client/placementclient", "allocations client compute compute/inventory compute/operation compute/request " +
-		"compute/selection fault microversion placement placement/providertree"},
+		"compute/selection fault microversion placement placement/explain placement/providertree"},
 	{"client/neutronclient", "client compute compute/operation compute/request fault guarantee"},
 	{"client/glanceclient", "client compute compute/extraspecs"},
 	{"client/novaclient", "client fault network"},

@@ -147,9 +147,7 @@ func count(n int, suffix string) string {
 // upper begins a sentence.
 func upper(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
-// Summary says in one line what is missing, for a fault's details: the constraint and the change
-// that helps most. Not to request a class or group at all is named only where no smaller change
-// helps.
+// Summary says in one line what is missing: the constraint and the change that helps most.
 func (e *Explanation) Summary() string {
 	s := "no host fits (" + string(e.Constraint) + ")"
 	switch {
@@ -168,12 +166,24 @@ func (e *Explanation) Summary() string {
 			}
 		}
 	}
-	if len(e.Changes) > 0 {
-		best := max(0,
-			slices.IndexFunc(e.Changes, func(c Change) bool { return c.Kind != WithoutClass && c.Kind != WithoutGroup }))
-		s += fmt.Sprintf("; %s would fit if %s", count(e.Changes[best].Hosts, "host"), e.Changes[best])
+	if advice := e.Advice(nil); advice != "" {
+		s += "; " + advice
 	}
 	return s
+}
+
+// Advice says in one line which change helps most, "" when none does. Not to request a class or
+// group at all is named only where no smaller change helps. Owner is as for Write.
+func (e *Explanation) Advice(owner func(suffix string) string) string {
+	if len(e.Changes) == 0 {
+		return ""
+	}
+	if owner == nil {
+		owner = groupName
+	}
+	best := max(0,
+		slices.IndexFunc(e.Changes, func(c Change) bool { return c.Kind != WithoutClass && c.Kind != WithoutGroup }))
+	return count(e.Changes[best].Hosts, "host") + " would fit if " + e.Changes[best].describe(owner)
 }
 
 // String says what a host lacks, for people.
@@ -250,19 +260,26 @@ func rootWords(traits []string) []string {
 // group or a class, what each constraint drops for that, else everything that was counted.
 func (e *Explanation) Reason() string {
 	if g := e.unserved(); g != nil && e.RootDropped < e.Hosts {
-		return g.reason(groupName)
+		return g.Reason(nil)
 	}
 	parts := []string{count(e.Hosts, "host") + " with " + count(e.Providers, "provider")}
 	for i := range e.Groups {
-		parts = append(parts, e.Groups[i].reason(groupName))
+		parts = append(parts, e.Groups[i].Reason(nil))
 	}
 	return strings.Join(append(parts, e.sums()...), "; ")
 }
 
-// reason says in one line what remains for a group, and what each constraint drops.
-func (g *Group) reason(owner func(suffix string) string) string {
-	subject := owner(g.Suffix)
-	if g.Suffix == "" && g.Class != "" {
+// Reason says in one line what remains for a group, and what each constraint drops. Owner says
+// whose group a suffix is; nil for the suffix itself, or for the class of the group without suffix.
+func (g *Group) Reason(owner func(suffix string) string) string {
+	subject := groupName(g.Suffix)
+	switch {
+	case owner != nil:
+		subject = owner(g.Suffix)
+		if g.Class != "" {
+			subject += ", " + g.Class
+		}
+	case g.Suffix == "" && g.Class != "":
 		subject = g.Class
 	}
 	parts := []string{fit(g.Hosts, g.Providers)}
