@@ -10,6 +10,7 @@ import (
 	"github.com/berthcloud/berth/ops/overview"
 	"github.com/berthcloud/berth/ops/records"
 	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/placement/events"
 	"github.com/berthcloud/berth/placement/snapshot"
 )
 
@@ -29,12 +30,12 @@ type Change struct {
 // MaxChanges is how many changes between two readings are listed.
 const MaxChanges = 100
 
-// ChangesOf returns the changes in an entry of placement's change log.
-func ChangesOf(entry *placement.Entry) (list []Change) {
-	for _, request := range entry.Requests {
+// ChangesOf returns the changes that a transaction made, as placement's change log has them.
+func ChangesOf(t *events.Transaction) (list []Change) {
+	for _, request := range t.Requests {
 		for i := range request.Events {
 			e := &request.Events[i]
-			list = append(list, Change{Time: entry.Time, Change: records.Change{
+			list = append(list, Change{Time: t.Time, Change: records.Change{
 				Change: e.Change(), What: string(e.What), Provider: e.Name, UUID: string(e.Provider),
 				Consumer: string(e.Consumer), Subject: e.Subject, Before: e.Before, After: e.After,
 			}})

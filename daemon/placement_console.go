@@ -6,12 +6,14 @@ import (
 	"strings"
 	"time"
 
+	"github.com/berthcloud/berth/changelog"
 	"github.com/berthcloud/berth/config"
 	"github.com/berthcloud/berth/console"
 	"github.com/berthcloud/berth/identity"
 	"github.com/berthcloud/berth/identity/keystone"
 	"github.com/berthcloud/berth/ops/cloud"
 	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/placement/events"
 	"github.com/berthcloud/berth/placement/snapshot"
 )
 
@@ -119,39 +121,44 @@ func consumerOf(snap *snapshot.Snapshot, all *placement.ConsumerAllocations) clo
 // A consoleLog reads the change log for the console. It is for one goroutine.
 type consoleLog struct {
 	server *PlacementServer
-	mark   placement.Mark // behind what was read; nil at the beginning
+	at     changelog.Position // after what was read; nil at the beginning
 }
 
-// maxConsolePages is how many pages of the log are read of what happened between two states. Behind
-// them readings are compared: nobody reads that many changes.
-const maxConsolePages = 4
+const (
+	// maxConsolePages is how many pages of the log are read of what happened between two states.
+	// After them readings are compared: nobody reads that many changes.
+	maxConsolePages = 4
+	// maxConsoleEntries is how many entries of each writer a page has at most.
+	maxConsoleEntries = 500
+)
 
-// next returns what the log has behind the mark, console.MaxChanges at most, and whether it is all
-// that has changed. It costs one query for the log, and one for the consumers in it.
+// next returns what the log has after the position, console.MaxChanges at most, and whether it is
+// all that has changed. It costs one query for the log, and one for the consumers in it.
 func (l *consoleLog) next(ctx context.Context) (list []console.Change, complete bool, err error) {
 	log := l.server.service.ChangeLog()
-	complete = l.mark != nil
+	complete = l.at != nil
 	for range maxConsolePages {
-		page, err := log.Log(ctx, l.mark)
+		page, err := log.Read(ctx, l.at, maxConsoleEntries)
 		if err != nil {
 			return nil, false, err
 		}
-		l.mark = page.At
+		l.at = page.At
 		complete = complete && !page.Lost
 		for i := range page.Entries {
-			complete = complete && !page.Entries[i].Unlisted
-			list = append(list, console.ChangesOf(&page.Entries[i])...)
+			t := events.Decode(page.Entries[i])
+			complete = complete && !t.Unlisted
+			list = append(list, console.ChangesOf(&t)...)
 		}
 		if !page.More {
 			list = list[:min(len(list), console.MaxChanges)]
 			return list, complete, l.addOwners(ctx, list)
 		}
 	}
-	page, err := log.Log(ctx, nil) // the end of the log
+	page, err := log.Read(ctx, nil, 0) // the end of the log
 	if err != nil {
 		return nil, false, err
 	}
-	l.mark = page.At
+	l.at = page.At
 	return nil, false, nil
 }
 

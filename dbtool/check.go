@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/berthcloud/berth/sqlstore/engine"
+	"github.com/berthcloud/berth/sqlstore/logtable"
 	"github.com/berthcloud/berth/sqlstore/migrations"
 	"github.com/berthcloud/berth/sqlstore/sqlconn"
 )
@@ -163,7 +163,7 @@ func checkLog(in *inspection) (Verdict, string, error) {
 		return Success, "", err
 	}
 	writers, err := in.number(`SELECT COUNT(*) FROM berth_writers`)
-	if err != nil || entries <= 2*engine.KeepEntries*max(1, writers) {
+	if err != nil || entries <= 2*logtable.KeepEntries*max(1, writers) {
 		return Success, "", err
 	}
 	return Warning, fmt.Sprintf(

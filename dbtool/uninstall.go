@@ -7,14 +7,14 @@ import (
 	"slices"
 	"time"
 
-	"github.com/berthcloud/berth/sqlstore/engine"
+	"github.com/berthcloud/berth/sqlstore/logtable"
 	"github.com/berthcloud/berth/sqlstore/migrations"
 	"github.com/berthcloud/berth/sqlstore/sqlconn"
 )
 
 // aliveWithin is the age of a writer's last sign of life within which it counts as running: two
 // intervals of those signs.
-const aliveWithin = 2 * engine.CleanLogInterval
+const aliveWithin = 2 * logtable.CleanInterval
 
 // ErrAlive is the error while another instance uses the database.
 var ErrAlive = errors.New("another instance of Berth works on it")

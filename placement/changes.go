@@ -1,9 +1,6 @@
 package placement
 
-import (
-	"slices"
-	"time"
-)
+import "slices"
 
 // Changes are parts of the snapshot that transactions changed, or that a refusal
 // is based on. The zero value is none. It is not safe for concurrent use: each transaction fills in
@@ -64,11 +61,4 @@ func (c Changes) AsRoots() Changes {
 type TreeChange interface {
 	// RootID is the id of the tree's root.
 	RootID() int64
-}
-
-// A Position is a place in the change log of a shared store. The zero value is
-// before everything. It must not be changed once it is in use.
-type Position struct {
-	Seen map[int64]int64 // the newest change that is known, by writer
-	At   time.Time       // when that was
 }

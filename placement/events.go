@@ -1,14 +1,8 @@
 package placement
 
 import (
-	"cmp"
-	"errors"
 	"fmt"
-	"maps"
-	"slices"
-	"strconv"
 	"strings"
-	"time"
 )
 
 // An Event is one value that a transaction changed. Before and After are texts, as ops/records has
@@ -65,87 +59,6 @@ type Cause struct {
 type RequestEvents struct {
 	Cause  Cause
 	Events []Event
-}
-
-// An Entry is a transaction in the change log, as far as its events go.
-type Entry struct {
-	Writer, Seq int64
-	Time        time.Time // of the database, just before the commit
-	Requests    []RequestEvents
-	// Unlisted says that the transaction changed more than an entry lists, or was written by a program
-	// that lists nothing.
-	Unlisted bool
-}
-
-// Len is how many events the entry has.
-func (e *Entry) Len() (n int) {
-	for _, d := range e.Requests {
-		n += len(d.Events)
-	}
-	return n
-}
-
-// A Mark is a position in the change log: the number of the newest entry that is known of each
-// writer. It means the same at every store on the database. Nil is no position.
-type Mark map[int64]int64
-
-// Has reports whether the mark has an entry of that number behind it.
-func (m Mark) Has(writer, seq int64) bool { return seq <= m[writer] }
-
-// Reaches reports whether the mark has all that is behind another one.
-func (m Mark) Reaches(other Mark) bool {
-	for writer, seq := range other {
-		if !m.Has(writer, seq) {
-			return false
-		}
-	}
-	return true
-}
-
-// String writes the mark as ParseMark reads it: writers and numbers to the base of 36.
-func (m Mark) String() string {
-	var b strings.Builder
-	for i, writer := range slices.Sorted(maps.Keys(m)) {
-		if i > 0 {
-			b.WriteByte('-')
-		}
-		b.WriteString(strconv.FormatInt(writer, 36))
-		b.WriteByte('.')
-		b.WriteString(strconv.FormatInt(m[writer], 36))
-	}
-	return b.String()
-}
-
-// maxMarkWriters bounds a mark that a client sends. A writer that ended is kept for an hour.
-const maxMarkWriters = 4096
-
-// ParseMark reads a mark. The empty text is the mark of a log without writers.
-func ParseMark(text string) (Mark, error) {
-	m := make(Mark)
-	if text == "" {
-		return m, nil
-	}
-	for word := range strings.SplitSeq(text, "-") {
-		writer, seq, _ := strings.Cut(word, ".")
-		w, err := strconv.ParseInt(writer, 36, 64)
-		n, err2 := strconv.ParseInt(seq, 36, 64)
-		if err := cmp.Or(err, err2); err != nil || w <= 0 || n < 0 || len(m) == maxMarkWriters {
-			return nil, errors.New("not a position in the change log")
-		}
-		m[w] = n
-	}
-	return m, nil
-}
-
-// A LogPage is a part of the change log.
-type LogPage struct {
-	Entries []Entry
-	// At is the position behind the entries.
-	At Mark
-	// More says that there are more entries already.
-	More bool
-	// Lost says that entries before these are not in the log any more.
-	Lost bool
 }
 
 // Text describes the inventory for people: what has the default of the API is left out.

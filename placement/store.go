@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"github.com/berthcloud/berth/changelog"
 )
 
 // Errors of the store's writers. Rules turn them into faults for the caller;
@@ -48,14 +50,17 @@ type Store interface {
 	// unless all get one. Write runs on one goroutine and must not wait for the store.
 	Group(write func(w Writer, requests []any) []error) func(ctx context.Context, now time.Time, request any) error
 
-	ChangeLog
+	// Shared reports whether other programs may write the same database.
+	// Then what they committed must be requested before anything is answered
+	// from memory.
+	Shared() bool
 
-	// Changed returns what this store and others on the same database
-	// committed since a position, maybe more, and the position after it; from the zero
-	// Position everything. It sees every Update of any of them that returned
-	// before it was called. What programs write that do not keep the change
-	// log it cannot see: Checksums show that.
-	Changed(ctx context.Context, since Position) (Changes, Position, error)
+	// ChangeLog is what was committed, as watchers get it: the bodies of entries are what
+	// events.Decode reads. Of a store that is not Shared the log begins when it is opened.
+	ChangeLog() changelog.Log
+
+	// Follow returns a reader of what this store and others on the same database commit.
+	Follow() Follower
 
 	// Others returns a mark that changes whenever something else than this
 	// store commits to the database; ok is false when the database does not
@@ -71,24 +76,13 @@ type Store interface {
 	Close() error
 }
 
-// A ChangeLog is what was committed to a store, as watchers get it.
-type ChangeLog interface {
-	// Shared reports whether other programs may write the same database.
-	// Then what they committed must be requested before anything is answered
-	// from memory.
-	Shared() bool
-
-	// Log returns entries of the change log behind a mark, some hundreds of each writer at most: those
-	// of one writer in their order, of several in the order in which they were written. Its first page
-	// for a nil mark has no entries and is at the end of the log. Entries include this store's own. Of
-	// a store that is not Shared the log begins when it is opened. It sees what Changed sees.
-	Log(ctx context.Context, since Mark) (LogPage, error)
-	// LogSince returns the mark of the entries that were written before a time, and whether the log
-	// has all since.
-	LogSince(ctx context.Context, since time.Time) (Mark, bool, error)
-	// Logged returns a channel that is closed when this store has appended to the change log since the
-	// call.
-	Logged() <-chan struct{}
+// A Follower reads the change log of a shared store in steps. It is for one goroutine at a time.
+type Follower interface {
+	// Next returns what this store and others committed since the last call that succeeded, maybe
+	// more; everything the first time. It sees every Update of any of them that returned before it
+	// was called. What programs write that do not keep the change log it cannot see: Checksums show
+	// that. Of a store that is not shared it returns nothing.
+	Next(ctx context.Context) (Changes, error)
 }
 
 // A Reader reads the rows of one state of the store. Lists come in the order of their ids unless

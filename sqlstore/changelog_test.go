@@ -43,14 +43,14 @@ func touch(t *testing.T, s *sqlstore.Store, roots ...int64) {
 	}
 }
 
-// followed returns what a store learns of the others, and where it is then.
-func followed(t *testing.T, s *sqlstore.Store, since placement.Position) (placement.Changes, placement.Position) {
+// follow returns what a follower reads next.
+func follow(t *testing.T, f placement.Follower) placement.Changes {
 	t.Helper()
-	c, at, err := s.Changed(context.Background(), since)
+	c, err := f.Next(context.Background())
 	if err != nil {
-		t.Fatalf("Changed: %v", err)
+		t.Fatalf("Next: %v", err)
 	}
-	return c, at
+	return c
 }
 
 func sameChanges(t *testing.T, what string, got, want placement.Changes) {
@@ -87,21 +87,18 @@ func do(t *testing.T, s *sqlstore.Store, statements ...string) {
 func TestStoresFollowEachOther(t *testing.T) {
 	onServers(t, func(t *testing.T, url string) {
 		a, b := two(t, url)
+		early, f := a.Follow(), b.Follow()
+		sameChanges(t, "before anything", follow(t, early), placement.Changes{All: true})
 		touch(t, a, 1)
-		c, at := followed(t, b, placement.Position{})
-		sameChanges(t, "from the beginning", c, placement.Changes{All: true})
+		sameChanges(t, "from the beginning", follow(t, f), placement.Changes{All: true})
 		touch(t, a, 5, 6)
 		touch(t, a)
 		touch(t, a, 7)
-		c, at = followed(t, b, at)
-		sameChanges(t, "after three updates", c, trees(5, 6, 7))
+		sameChanges(t, "after three updates", follow(t, f), trees(5, 6, 7))
 		touch(t, b, 8)
-		c, at = followed(t, b, at)
-		sameChanges(t, "after one's own update", c, trees(8))
-		c, _ = followed(t, a, placement.Position{Seen: map[int64]int64{}, At: time.Now()})
-		sameChanges(t, "of writers that were not known", c, trees(1, 5, 6, 7, 8))
-		c, _ = followed(t, b, placement.Position{Seen: at.Seen, At: time.Now().Add(-time.Hour)})
-		sameChanges(t, "after a long absence", c, placement.Changes{All: true})
+		sameChanges(t, "after one's own update", follow(t, f), trees(8))
+		sameChanges(t, "of writers that were not known", follow(t, early), trees(1, 5, 6, 7, 8))
+		sameChanges(t, "when nothing is new", follow(t, early), placement.Changes{})
 	})
 }
 
@@ -109,18 +106,17 @@ func TestFollowersThatMissedEntriesReadEverything(t *testing.T) {
 	onServers(t, func(t *testing.T, url string) {
 		a, b := two(t, url)
 		touch(t, a, 1)
-		_, at := followed(t, b, placement.Position{})
+		f := b.Follow()
+		follow(t, f)
 		for root := range int64(4) {
 			touch(t, a, root)
 		}
 		do(t, b, `DELETE FROM berth_changes WHERE seq <= 3`)
-		c, at := followed(t, b, at)
-		if !c.All {
+		if c := follow(t, f); !c.All {
 			t.Errorf("with entries pruned: %+v, want everything", c)
 		}
 		touch(t, a, 9)
-		c, _ = followed(t, b, at)
-		sameChanges(t, "after that", c, trees(9))
+		sameChanges(t, "after that", follow(t, f), trees(9))
 	})
 }
 
@@ -128,11 +124,11 @@ func TestWriterThatWasBelievedDeadGoesOn(t *testing.T) {
 	onServers(t, func(t *testing.T, url string) {
 		a, b := two(t, url)
 		touch(t, a, 1)
-		_, at := followed(t, b, placement.Position{})
+		f := b.Follow()
+		follow(t, f)
 		do(t, b, `DELETE FROM berth_writers`)
 		touch(t, a, 2)
-		c, _ := followed(t, b, at)
-		sameChanges(t, "under its new name", c, trees(2))
+		sameChanges(t, "under its new name", follow(t, f), trees(2))
 	})
 }
 
@@ -241,8 +237,8 @@ func TestServerThatGoesAwayAndComesBack(t *testing.T) {
 				_, err := r.Provider(p.UUID)
 				return err
 			}))
-			_, _, err := s.Changed(context.Background(), placement.Position{})
-			wantAway(t, "Changed", err)
+			_, err := s.Follow().Next(context.Background())
+			wantAway(t, "Next", err)
 			proxy.Heal()
 			bumpCut(t, s, &p, func() {})
 		})

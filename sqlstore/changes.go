@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/placement/events"
 )
 
 // maxRoots is how many trees an entry of the change log names; one that touched more says
@@ -17,8 +18,8 @@ const maxRoots = 2000
 const bodyAll = "*"
 
 // encodeChanges makes one entry of the changes of several Updates: in the first line what a
-// follower of the log has to read again, behind it the events (eventtext.go). The store itself
-// keeps the changes as they are, with TreeChanges, which no body has.
+// follower of the log has to read again, after it the events (events.AppendRequests). The store
+// itself keeps the changes as they are, with TreeChanges, which no body has.
 func encodeChanges(noted []any) (body string, stored any) {
 	var all placement.Changes
 	for _, n := range noted {
@@ -31,7 +32,7 @@ func encodeChanges(noted []any) (body string, stored any) {
 		return words, all
 	}
 	text := make([]byte, 0, len(words)+768*len(requests)) // a claim of three classes has 500 bytes
-	return string(appendRequests(append(text, words...), requests)), all
+	return string(events.AppendRequests(append(text, words...), requests)), all
 }
 
 // encode writes changes as the first line of the body of an entry: root ids, and a c for the
@@ -58,9 +59,10 @@ func encode(c placement.Changes) string {
 	return strings.TrimSuffix(b.String(), " ")
 }
 
-// decode adds what a body says. False means that it was written by something
-// that knows more than this program.
-func decode(body string, c *placement.Changes) bool {
+// decodeChanges reads the first line of a body. One that was written by something that knows more
+// than this program is a change of everything.
+func decodeChanges(body string) any {
+	var c placement.Changes
 	words, _, _ := strings.Cut(body, "\n")
 	for word := range strings.FieldsSeq(words) {
 		if word == "c" {
@@ -69,9 +71,10 @@ func decode(body string, c *placement.Changes) bool {
 		}
 		id, err := strconv.ParseInt(word, 10, 64)
 		if err != nil {
-			return false
+			c.All = true
+			continue
 		}
 		c.Tree(id)
 	}
-	return true
+	return c
 }

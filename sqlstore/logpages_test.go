@@ -11,7 +11,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/berthcloud/berth/changelog"
 	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/placement/events"
 	"github.com/berthcloud/berth/placement/placementtest"
 	"github.com/berthcloud/berth/placement/service"
 	"github.com/berthcloud/berth/sqlstore"
@@ -88,7 +90,7 @@ func TestLogIsTheDifference(t *testing.T) {
 			}
 			return s
 		}
-		first, err := stores[0].Log(ctx, nil)
+		first, err := stores[0].ChangeLog().Read(ctx, nil, 500)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -113,19 +115,19 @@ func TestLogIsTheDifference(t *testing.T) {
 			readers.Go(func() {
 				at, last := first.At, false
 				for i := n; ; i++ {
-					page, err := stores[i%len(stores)].Log(ctx, at)
+					page, err := stores[i%len(stores)].ChangeLog().Read(ctx, at, 500)
 					if err != nil || page.Lost {
 						t.Errorf("reader %d: lost %v, %v", n, page.Lost, err)
 						return
 					}
 					for _, e := range page.Entries {
-						for _, d := range e.Requests {
+						for _, d := range events.Decode(e).Requests {
 							results[n] = append(results[n], d.Events...)
 						}
 					}
 					text := page.At.String()
-					if at, err = placement.ParseMark(text); err != nil || !at.Reaches(page.At) {
-						t.Errorf("ParseMark(%q) = %v, %v", text, at, err)
+					if at, err = changelog.Parse(text); err != nil || !at.Reaches(page.At) {
+						t.Errorf("Parse(%q) = %v, %v", text, at, err)
 						return
 					}
 					if last && !page.More {
@@ -170,9 +172,9 @@ func TestLogSaysWhatItLost(t *testing.T) {
 		ctx := context.Background()
 		a, b := two(t, url)
 		s := serve(t, a)
-		page := func(since placement.Mark) placement.LogPage {
+		page := func(since changelog.Position) changelog.Page {
 			t.Helper()
-			p, err := b.Log(ctx, since)
+			p, err := b.ChangeLog().Read(ctx, since, 500)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -187,11 +189,11 @@ func TestLogSaysWhatItLost(t *testing.T) {
 		if all.Lost || len(all.Entries) != 14 {
 			t.Fatalf("%d entries, lost %v; want 14", len(all.Entries), all.Lost)
 		}
-		since, whole, err := b.LogSince(ctx, before.Add(-time.Minute))
+		since, whole, err := b.ChangeLog().PositionAt(ctx, before.Add(-time.Minute))
 		if err != nil || !whole || !start.At.Reaches(since) {
-			t.Errorf("LogSince a minute ago = %v, whole %v, %v", since, whole, err)
+			t.Errorf("PositionAt a minute ago = %v, whole %v, %v", since, whole, err)
 		}
-		if _, whole, _ := b.LogSince(ctx, before.Add(-time.Hour)); whole {
+		if _, whole, _ := b.ChangeLog().PositionAt(ctx, before.Add(-time.Hour)); whole {
 			t.Error("the log has all of the last hour, in which writers are deleted")
 		}
 		do(t, b, `DELETE FROM berth_changes WHERE seq <= 5`)
@@ -201,10 +203,10 @@ func TestLogSaysWhatItLost(t *testing.T) {
 		if p := page(all.At); p.Lost || len(p.Entries) > 0 {
 			t.Errorf("behind what was deleted: lost %v, %d entries", p.Lost, len(p.Entries))
 		}
-		if _, whole, _ := b.LogSince(ctx, before.Add(-time.Minute)); whole {
+		if _, whole, _ := b.ChangeLog().PositionAt(ctx, before.Add(-time.Minute)); whole {
 			t.Error("the log has all of a minute of which entries are deleted")
 		}
-		ahead := make(placement.Mark)
+		ahead := make(changelog.Position)
 		for writer, seq := range all.At {
 			ahead[writer] = seq + 100
 		}
@@ -232,22 +234,22 @@ func TestFilesKeepTheirNewestEntries(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	page := func(since placement.Mark) placement.LogPage {
+	page := func(since changelog.Position) changelog.Page {
 		t.Helper()
-		p, err := a.Log(ctx, since)
+		p, err := a.ChangeLog().Read(ctx, since, 500)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return p
 	}
-	if _, whole, _ := a.LogSince(ctx, time.Now().Add(-time.Hour)); whole {
+	if _, whole, _ := a.ChangeLog().PositionAt(ctx, time.Now().Add(-time.Hour)); whole {
 		t.Error("the log has all of an hour before the store was opened")
 	}
-	if _, whole, _ := a.LogSince(ctx, time.Now()); !whole {
+	if _, whole, _ := a.ChangeLog().PositionAt(ctx, time.Now()); !whole {
 		t.Error("the log has not all since it was opened")
 	}
 	start := page(nil).At
-	rung := a.Logged()
+	rung := a.ChangeLog().Appended()
 	change(placement.Event{What: placement.EventTrait, Subject: "a\nb", After: "ü"})
 	select {
 	case <-rung:
@@ -261,7 +263,7 @@ func TestFilesKeepTheirNewestEntries(t *testing.T) {
 	if p.Lost || len(p.Entries) != 1 {
 		t.Fatalf("page %+v", p)
 	}
-	if diff := cmp.Diff(want, p.Entries[0].Requests); diff != "" {
+	if diff := cmp.Diff(want, events.Decode(p.Entries[0]).Requests); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 	second := p.At
@@ -274,19 +276,22 @@ func TestFilesKeepTheirNewestEntries(t *testing.T) {
 	if p := page(start); !p.Lost || len(p.Entries) != 500 {
 		t.Errorf("from the first on: lost %v, %d entries", p.Lost, len(p.Entries))
 	}
-	if since, whole, _ := a.LogSince(ctx, time.Now().Add(time.Hour)); !whole || !since.Reaches(page(nil).At) {
-		t.Errorf("LogSince = %v, %v, want the end", since, whole)
+	since, whole, _ := a.ChangeLog().PositionAt(ctx, time.Now().Add(time.Hour))
+	if !whole || !since.Reaches(page(nil).At) {
+		t.Errorf("PositionAt = %v, %v, want the end", since, whole)
 	}
-	if _, whole, _ := a.LogSince(ctx, time.Now().Add(-time.Hour)); whole {
+	if _, whole, _ := a.ChangeLog().PositionAt(ctx, time.Now().Add(-time.Hour)); whole {
 		t.Error("the log has all of the last hour, though its first entry was dropped")
 	}
 	change(placement.Event{What: placement.EventTrait, Subject: strings.Repeat("x", 300<<10)})
 	last := page(nil).At
 	change(placement.Event{What: placement.EventTrait, Subject: strings.Repeat("x", 300<<10)})
-	if p := page(last); len(p.Entries) != 1 || !p.Entries[0].Unlisted || p.Entries[0].Len() != 0 {
-		t.Errorf("an entry that is too long: %+v", p)
+	if p := page(last); len(p.Entries) != 1 {
+		t.Errorf("%d entries, one of which is too long", len(p.Entries))
+	} else if long := events.Decode(p.Entries[0]); !long.Unlisted || long.Len() != 0 {
+		t.Errorf("an entry that is too long: %+v", long)
 	}
-	if p := page(placement.Mark{4711: 1}); !p.Lost {
+	if p := page(changelog.Position{4711: 1}); !p.Lost {
 		t.Error("a position of another process is not lost")
 	}
 }

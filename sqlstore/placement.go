@@ -6,6 +6,7 @@ import (
 
 	"github.com/berthcloud/berth/placement"
 	"github.com/berthcloud/berth/sqlstore/engine"
+	"github.com/berthcloud/berth/sqlstore/logtable"
 	"github.com/berthcloud/berth/sqlstore/sqlconn"
 )
 
@@ -27,7 +28,7 @@ func Open(ctx context.Context, opts engine.Options) (*Store, error) {
 		Schema: NewSchema(opts).Hooks(),
 		Still:  "UPDATE alembic_version SET version_num = version_num WHERE 0",
 		First:  lockFirst,
-		Encode: encodeChanges, Watched: true,
+		Encode: encodeChanges, Decode: decodeChanges, Watched: true,
 	})}
 	if err := s.Open(ctx); err != nil {
 		return nil, err
@@ -85,81 +86,25 @@ func (w *writer) end() {
 // Shared reports whether other programs may write this database.
 func (s *Store) Shared() bool { return s.Dialect().Shared }
 
-// Changed returns what this store and others committed since a position. It sees every
-// Update of any store that returned before it was called.
-func (s *Store) Changed(
-	ctx context.Context, since placement.Position,
-) (c placement.Changes, at placement.Position, err error) {
-	news, now, err := s.ChangesSince(ctx, engine.LogPosition(since))
+// Follow returns a follower of the change log.
+func (s *Store) Follow() placement.Follower { return follower{s.Engine.Follow()} }
+
+// A follower follows the change log. It implements placement.Follower.
+type follower struct {
+	log *logtable.Follower[any] // nil of a store that is not Shared
+}
+
+func (f follower) Next(ctx context.Context) (c placement.Changes, err error) {
+	if f.log == nil {
+		return c, nil
+	}
+	notes, all, err := f.log.Next(ctx)
 	if err != nil {
-		return c, since, err
+		return c, err
 	}
-	c.All = news.All
-	for _, e := range news.Entries {
-		switch e := e.(type) {
-		case placement.Changes:
-			c.Add(e)
-		case string:
-			if !decode(e, &c) {
-				c.All = true
-			}
-		}
+	c.All = all
+	for _, note := range notes {
+		c.Add(note.(placement.Changes))
 	}
-	return c, placement.Position(now), nil
-}
-
-// pageEntries is how many entries of each writer a page of the log has at most.
-const pageEntries = 500
-
-// Log returns a page of the change log for watchers.
-func (s *Store) Log(ctx context.Context, since placement.Mark) (placement.LogPage, error) {
-	raw, err := s.LogPages(ctx, since, pageEntries)
-	if err != nil {
-		return placement.LogPage{}, err
-	}
-	if since == nil {
-		return placement.LogPage{At: raw.Heads}, nil
-	}
-	lists := make([][]placement.Entry, len(raw.Writers))
-	for i, entries := range raw.Writers {
-		for _, e := range entries {
-			lists[i] = append(lists[i], readEntry(e))
-		}
-	}
-	p := placement.LogPage{Lost: raw.Lost, At: make(placement.Mark)}
-	p.Entries, p.More = mergeEntries(lists, raw.More)
-	for writer, head := range raw.Heads {
-		p.At[writer] = min(since[writer], head)
-	}
-	for _, e := range p.Entries {
-		p.At[e.Writer] = e.Seq
-	}
-	return p, nil
-}
-
-// LogSince returns the position in the change log at a time.
-func (s *Store) LogSince(ctx context.Context, at time.Time) (placement.Mark, bool, error) {
-	return s.Engine.LogSince(ctx, at)
-}
-
-// mergeEntries puts the entries of several writers in the order of their times, those of each in
-// their own order. A writer that has more entries than are in its list ends the result with the
-// last of them: what others wrote after that may be later than what is not there.
-func mergeEntries(lists [][]placement.Entry, more []bool) (merged []placement.Entry, rest bool) {
-	for {
-		first := -1
-		for i, list := range lists {
-			if len(list) > 0 && (first < 0 || list[0].Time.Before(lists[first][0].Time)) {
-				first = i
-			}
-		}
-		if first < 0 {
-			return merged, false
-		}
-		merged = append(merged, lists[first][0])
-		lists[first] = lists[first][1:]
-		if len(lists[first]) == 0 && more[first] {
-			return merged, true
-		}
-	}
+	return c, nil
 }

@@ -15,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/berthcloud/berth/changelog"
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpserver"
@@ -56,7 +57,7 @@ type streams struct {
 }
 
 // enter takes a place and returns what streams read, or says why there is no place.
-func (s *streams) enter(project string, log placement.ChangeLog) (*events.Feed, error) {
+func (s *streams) enter(project string, log changelog.Log) (*events.Feed, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.settings.Max > 0 && s.all >= s.settings.Max {
@@ -121,7 +122,7 @@ func (a *API) getEvents(w http.ResponseWriter, r *http.Request) error {
 	defer func() { a.streams.leave(caller.ProjectID, why) }()
 	var reader *events.Reader
 	if watch.since.IsZero() {
-		reader, err = feed.Open(r.Context(), watch.from.mark)
+		reader, err = feed.Open(r.Context(), watch.from.log)
 	} else {
 		reader, err = feed.OpenAt(r.Context(), watch.since)
 	}
@@ -138,22 +139,22 @@ func (a *API) getEvents(w http.ResponseWriter, r *http.Request) error {
 	}
 	s := &stream{
 		w: w, control: http.NewResponseController(w), reader: reader, watch: watch,
-		at: position{maps.Clone(reader.Mark()), watch.from.sent},
+		at: position{maps.Clone(reader.At()), watch.from.sent},
 	}
 	why = s.run(r.Context(), caller.Expires)
 	return nil
 }
 
-// A position is where a stream goes on: behind a mark, and of the next entries of some writers
-// behind a number of events that were sent already.
+// A position is where a stream goes on: after a position in the log, and of the next entries of
+// some writers after a number of events that were sent already.
 type position struct {
-	mark placement.Mark // nil is the end of the log
-	sent map[int64]int  // by writer
+	log  changelog.Position // nil is the end of the log
+	sent map[int64]int      // by writer
 }
 
 // String is the id of the event before the position.
 func (p position) String() string {
-	text := p.mark.String()
+	text := p.log.String()
 	for _, writer := range slices.Sorted(maps.Keys(p.sent)) {
 		text += "!" + strconv.FormatInt(writer, 36) + "." + strconv.Itoa(p.sent[writer])
 	}
@@ -163,7 +164,7 @@ func (p position) String() string {
 // parsePosition reads an id.
 func parsePosition(id string) (p position, err error) {
 	text, parts, some := strings.Cut(id, "!")
-	p.mark, err = placement.ParseMark(text)
+	p.log, err = changelog.Parse(text)
 	p.sent = make(map[int64]int)
 	for some && err == nil {
 		var part string
@@ -321,9 +322,9 @@ func (s *stream) run(ctx context.Context, expires time.Time) string {
 		}
 		sent := len(s.buf)
 		for i := range batch.Entries {
-			s.entry(batch.Entries[i])
+			s.transaction(&batch.Entries[i])
 		}
-		s.at.mark = maps.Clone(s.reader.Mark())
+		s.at.log = maps.Clone(s.reader.At())
 		if sent == len(s.buf) {
 			// A client that connects again later goes on from here, also when writers of the id before have
 			// been deleted.
@@ -350,8 +351,8 @@ func (s *stream) run(ctx context.Context, expires time.Time) string {
 // pieceSize is how much is sent at a time, about.
 const pieceSize = 64 << 10
 
-// entry writes the events of an entry that are requested.
-func (s *stream) entry(e events.Entry) {
+// transaction writes the events of a transaction that are requested.
+func (s *stream) transaction(e *events.Transaction) {
 	n, had := 0, s.at.sent[e.Writer]
 	delete(s.at.sent, e.Writer)
 	before := s.at.String() + "!" + strconv.FormatInt(e.Writer, 36) + "."
@@ -362,7 +363,7 @@ func (s *stream) entry(e events.Entry) {
 			}
 			id := before + strconv.Itoa(n)
 			if n == len(e.Texts) && !e.Unlisted {
-				s.at.mark[e.Writer] = e.Seq
+				s.at.log[e.Writer] = e.Seq
 				id = s.at.String()
 			}
 			s.event("change", id, e.Texts[n-1])
@@ -371,7 +372,7 @@ func (s *stream) entry(e events.Entry) {
 			}
 		}
 	}
-	s.at.mark[e.Writer] = e.Seq
+	s.at.log[e.Writer] = e.Seq
 	if e.Unlisted {
 		s.reset("unlisted")
 	}
@@ -397,13 +398,13 @@ type eventJSON struct {
 	Operation string              `json:"operation,omitempty"`
 }
 
-// eventTexts returns the events of an entry as JSON. Their ids are not in it: they differ between
-// streams.
-func eventTexts(entry *placement.Entry) [][]byte {
-	texts := make([][]byte, 0, entry.Len())
-	for _, d := range entry.Requests {
+// eventTexts returns the events of a transaction as JSON. Their ids are not in it: they differ
+// between streams.
+func eventTexts(t *events.Transaction) [][]byte {
+	texts := make([][]byte, 0, t.Len())
+	for _, d := range t.Requests {
 		for i := range d.Events {
-			texts = append(texts, eventText(entry.Time, d.Cause, &d.Events[i]))
+			texts = append(texts, eventText(t.Time, d.Cause, &d.Events[i]))
 		}
 	}
 	return texts

@@ -26,6 +26,7 @@ const module = "github.com/berthcloud/berth/"
 var rules = []struct{ pkg, may string }{
 	{"fault", ""},
 	{"microversion", ""},
+	{"changelog", ""},
 	{"logging", ""},
 	{"osloconfig", ""},
 	{"cloudconfig", ""},
@@ -40,12 +41,12 @@ var rules = []struct{ pkg, may string }{
 	{"systemd", ""},
 	{"tracing", ""},
 
-	{"placement", "fault"},
+	{"placement", "changelog fault"},
 	{"placement/snapshot", "fault placement"},
 	{"placement/candidates", "fault placement placement/snapshot"},
 	{"placement/explain", "fault placement placement/candidates placement/snapshot"},
-	{"placement/events", "placement"},
-	{"placement/service", "fault placement placement/snapshot"},
+	{"placement/events", "changelog placement"},
+	{"placement/service", "changelog fault placement placement/snapshot"},
 	{"placement/providertree", "allocations fault placement"},
 	{"placement/providertree/providertreetest", "allocations fault guarantee placement placement/providertree"},
 	{"placement/placementtest", "fault internal/golden internal/storetest placement placement/candidates " +
@@ -95,10 +96,11 @@ var rules = []struct{ pkg, may string }{
 	{"compute/serverports", "compute compute/request fault guarantee"},
 	{"compute/servers", "compute compute/extraspecs compute/lifecycle compute/request compute/scheduler " +
 		"compute/serverports fault watch"},
-	{"sqlstore", "placement sqlstore/engine sqlstore/migrations sqlstore/sqlconn"},
-	{"sqlstore/engine", "fault sqlstore/migrations sqlstore/sqlconn"},
-	{"sqlstore/rowtable", "compute network rows sqlstore/engine sqlstore/migrations sqlstore/sqlconn"},
-	{"dbtool", "ops/cloud placement sqlstore sqlstore/engine sqlstore/migrations sqlstore/sqlconn"},
+	{"sqlstore", "placement placement/events sqlstore/engine sqlstore/logtable sqlstore/migrations sqlstore/sqlconn"},
+	{"sqlstore/engine", "changelog fault sqlstore/logtable sqlstore/migrations sqlstore/sqlconn"},
+	{"sqlstore/logtable", "changelog sqlstore/sqlconn"},
+	{"sqlstore/rowtable", "compute network rows sqlstore/engine sqlstore/logtable sqlstore/migrations sqlstore/sqlconn"},
+	{"dbtool", "ops/cloud placement sqlstore sqlstore/engine sqlstore/logtable sqlstore/migrations sqlstore/sqlconn"},
 	{"sqlstore/sqlconn", "fault"},
 	{"sqlstore/migrations", ""},
 
@@ -106,7 +108,8 @@ var rules = []struct{ pkg, may string }{
 	{"httpapi", "fault httpapi/pyjson httpserver identity identity/hostkey logging microversion"},
 	{"httpapi/pyjson", ""},
 	{"httpapi/pyschema", "httpapi/pyjson"},
-	{"httpapi/placementapi", "fault httpapi httpapi/pyjson httpapi/pyschema httpserver identity identity/policy " +
+	{"httpapi/placementapi", "changelog fault httpapi httpapi/pyjson httpapi/pyschema httpserver identity " +
+		"identity/policy " +
 		"microversion placement placement/candidates placement/events placement/explain placement/service " +
 		"placement/snapshot"},
 
@@ -156,14 +159,14 @@ var rules = []struct{ pkg, may string }{
 		"placement/service"},
 	{"internal/ovstest", "internal/process"},
 
-	{"daemon", "agent/ovsdb client client/glanceclient client/neutronclient client/novaclient client/placementclient " +
-		"compute compute/catalog compute/fleet compute/lifecycle compute/request compute/scheduler compute/selection " +
-		"compute/serverports compute/servers config console fault guarantee httpapi httpapi/computeapi " +
-		"httpapi/networkapi httpapi/placementapi httpserver identity identity/authcheck identity/hostkey " +
-		"identity/keystone identity/policy internal/gcpolicy logging microversion network network/agents " +
-		"network/ovnagents network/routed network/service network/tracking ops/cloud ops/exporter placement " +
-		"placement/candidates placement/providertree placement/service placement/snapshot sqlstore sqlstore/rowtable " +
-		"systemd tracing watch"},
+	{"daemon", "agent/ovsdb changelog client client/glanceclient client/neutronclient client/novaclient " +
+		"client/placementclient compute compute/catalog compute/fleet compute/lifecycle compute/request " +
+		"compute/scheduler compute/selection compute/serverports compute/servers config console fault guarantee " +
+		"httpapi httpapi/computeapi httpapi/networkapi httpapi/placementapi httpserver identity " +
+		"identity/authcheck identity/hostkey identity/keystone identity/policy internal/gcpolicy logging " +
+		"microversion network network/agents network/ovnagents network/routed network/service network/tracking " +
+		"ops/cloud ops/exporter placement placement/candidates placement/events placement/providertree " +
+		"placement/service placement/snapshot sqlstore sqlstore/rowtable systemd tracing watch"},
 	{"daemon/hostagent", "agent agent/driver agent/driver/netns agent/enforce agent/host agent/node agent/ovsdb " +
 		"agent/settings agent/tc client client/berthclient compute compute/inventory config daemon guarantee logging " +
 		"osloconfig"},
@@ -207,7 +210,7 @@ var rules = []struct{ pkg, may string }{
 		"placement/providertree placement/snapshot systemd"},
 	{"console", "compute/request fault httpapi httpapi/placementapi httpserver identity microversion ops/audit " +
 		"ops/capacity ops/cloud ops/cloud/index ops/cloudapi placement/explain ops/heal ops/lookup " +
-		"ops/metrics ops/novaquery ops/overview ops/records placement placement/snapshot"},
+		"ops/metrics ops/novaquery ops/overview ops/records placement placement/events placement/snapshot"},
 	{"console/build", ""},
 	{"config/configtest", "config internal/upstreamtest osloconfig"},
 	{"internal/archtest", ""},

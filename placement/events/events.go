@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/changelog"
 )
 
 const (
@@ -21,12 +21,14 @@ const (
 	// Bounds of the newest entries that a Feed keeps.
 	keepEntries = 4096
 	keepEvents  = 32 << 10
+	// pageEntries is how many entries of each writer are read at a time.
+	pageEntries = 500
 )
 
 // A Feed reads a log while there are readers. It is safe for concurrent use.
 type Feed struct {
-	log    placement.ChangeLog
-	render func(*placement.Entry) [][]byte
+	log    changelog.Log
+	render func(*Transaction) [][]byte
 
 	mu      sync.Mutex
 	readers int
@@ -35,34 +37,28 @@ type Feed struct {
 	items   []item             // the newest
 	first   int64              // the number of the first of them
 	events  int                // in them
-	at      placement.Mark     // behind the last of them
-	news    chan struct{}      // closed when there are more, or the log failed
+	at      changelog.Position // after the last of them
+	news    changelog.Notifier // of more, and that the log failed
 }
 
-// An item is an entry, or that entries before the next one are lost.
+// An item is a transaction, or that entries before the next one are lost.
 type item struct {
-	entry Entry
-	lost  bool
+	transaction Transaction
+	lost        bool
 }
 
-// An Entry is an entry of the log with the texts of its events, in their order. It must not be
-// changed.
-type Entry struct {
-	*placement.Entry
-	Texts [][]byte
+// NewFeed returns a feed of a log. Render makes the texts of a transaction, once for all readers
+// that have read what was before.
+func NewFeed(log changelog.Log, render func(*Transaction) [][]byte) *Feed {
+	return &Feed{log: log, render: render}
 }
 
-// NewFeed returns a feed of a log. Render makes the texts of an entry, once for all readers that
-// have read what was before.
-func NewFeed(log placement.ChangeLog, render func(*placement.Entry) [][]byte) *Feed {
-	return &Feed{log: log, render: render, news: make(chan struct{})}
-}
-
-// rendered returns entries with their texts.
-func (f *Feed) rendered(entries []placement.Entry) []Entry {
-	all := make([]Entry, len(entries))
-	for i := range entries {
-		all[i] = Entry{&entries[i], f.render(&entries[i])}
+// rendered returns the transactions of entries with their texts.
+func (f *Feed) rendered(entries []changelog.Entry) []Transaction {
+	all := make([]Transaction, len(entries))
+	for i, e := range entries {
+		all[i] = Decode(e)
+		all[i].Texts = f.render(&all[i])
 	}
 	return all
 }
@@ -71,29 +67,29 @@ func (f *Feed) rendered(entries []placement.Entry) []Entry {
 type Batch struct {
 	// Lost says that entries before these were not in the log any more.
 	Lost    bool
-	Entries []Entry
+	Entries []Transaction // must not be changed
 }
 
 // A Reader reads a feed from a position. It is for one goroutine, and must be closed.
 type Reader struct {
 	feed *Feed
-	mark placement.Mark
-	seen placement.Mark // that of the feed, when the reader took items the last time
-	next int64          // the number of the next item
-	live bool           // it takes items; otherwise it reads the log itself
-	lost bool           // from the beginning
+	at   changelog.Position // after what Next has returned
+	seen changelog.Position // that of the feed, when the reader took items the last time
+	next int64              // the number of the next item
+	live bool               // it takes items; otherwise it reads the log itself
+	lost bool               // from the beginning
 }
 
-// Open returns a reader behind a mark, or at the end of the log for nil. It fails when the log
-// cannot be read.
-func (f *Feed) Open(ctx context.Context, since placement.Mark) (*Reader, error) {
-	r := &Reader{feed: f, mark: maps.Clone(since)}
-	page, err := f.log.Log(ctx, nil)
+// Open returns a reader of what comes after a position, or after the end of the log for nil. It
+// fails when the log cannot be read.
+func (f *Feed) Open(ctx context.Context, since changelog.Position) (*Reader, error) {
+	r := &Reader{feed: f, at: maps.Clone(since)}
+	page, err := f.log.Read(ctx, nil, 0)
 	if err != nil {
 		return nil, err
 	}
 	if since == nil {
-		r.mark = maps.Clone(page.At)
+		r.at = maps.Clone(page.At)
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -106,20 +102,20 @@ func (f *Feed) Open(ctx context.Context, since placement.Mark) (*Reader, error) 
 		f.failed, f.items, f.events, f.at = nil, nil, 0, page.At
 		go f.read(reading)
 	}
-	// At the end of the log, what the feed has is behind the mark already. Of a mark from elsewhere
-	// the log itself has to say what is lost.
-	r.next, r.live = f.first+int64(len(f.items)), since == nil && r.mark.Reaches(f.at)
+	// At the end of the log, what the feed has is before the position already. Of a position from
+	// elsewhere the log itself has to say what is lost.
+	r.next, r.live = f.first+int64(len(f.items)), since == nil && r.at.Reaches(f.at)
 	return r, nil
 }
 
-// OpenAt is Open behind the entries that were written before a time. When the log does not have all
-// since, the first batch says so.
+// OpenAt is Open for what comes after the entries that were written before a time. When the log
+// does not have all since, the first batch says so.
 func (f *Feed) OpenAt(ctx context.Context, since time.Time) (*Reader, error) {
-	mark, whole, err := f.log.LogSince(ctx, since)
+	at, whole, err := f.log.PositionAt(ctx, since)
 	if err != nil {
 		return nil, err
 	}
-	r, err := f.Open(ctx, mark)
+	r, err := f.Open(ctx, at)
 	if err == nil {
 		r.lost = !whole
 	}
@@ -138,11 +134,11 @@ func (r *Reader) Close() {
 	}
 }
 
-// Mark is the position behind what Next has returned, which the caller must not change.
-func (r *Reader) Mark() placement.Mark { return r.mark }
+// At is the position after what Next has returned.
+func (r *Reader) At() changelog.Position { return r.at }
 
-// Next waits for entries behind the mark and returns them. When ctx ends first it returns an empty
-// batch and no error. It fails when the log cannot be read.
+// Next waits for entries after the position and returns them. When ctx ends first it returns an
+// empty batch and no error. It fails when the log cannot be read.
 func (r *Reader) Next(ctx context.Context) (Batch, error) {
 	if r.lost {
 		r.lost = false
@@ -179,19 +175,19 @@ func (r *Reader) catchUp(ctx context.Context) (Batch, error) {
 	f.mu.Lock()
 	next, at := f.first+int64(len(f.items)), f.at
 	f.mu.Unlock()
-	page, err := f.log.Log(ctx, r.mark)
+	page, err := f.log.Read(ctx, r.at, pageEntries)
 	if err != nil {
 		if ctx.Err() != nil {
 			err = nil
 		}
 		return Batch{}, err
 	}
-	r.mark = page.At
-	r.next, r.live = next, !page.More && r.mark.Reaches(at)
+	r.at = page.At
+	r.next, r.live = next, !page.More && r.at.Reaches(at)
 	return Batch{page.Lost, f.rendered(page.Entries)}, nil
 }
 
-// take returns the items behind the mark, and a channel that is closed when there are more.
+// take returns the items after the position, and a channel that is closed when there are more.
 func (r *Reader) take() (b Batch, news <-chan struct{}, err error) {
 	f := r.feed
 	f.mu.Lock()
@@ -203,23 +199,23 @@ func (r *Reader) take() (b Batch, news <-chan struct{}, err error) {
 		r.live = false
 		return b, nil, nil
 	}
-	mark := maps.Clone(f.at)
-	for writer, seq := range r.mark {
+	at := maps.Clone(f.at)
+	for writer, seq := range r.at {
 		_, known := f.at[writer]
 		_, was := r.seen[writer]
 		if known || !was { // else it was deleted
-			mark[writer] = max(mark[writer], seq)
+			at[writer] = max(at[writer], seq)
 		}
 	}
 	r.seen = f.at
 	for _, item := range f.items[r.next-f.first:] {
 		b.Lost = b.Lost || item.lost
-		if !item.lost && !r.mark.Has(item.entry.Writer, item.entry.Seq) {
-			b.Entries = append(b.Entries, item.entry)
+		if t := item.transaction; !item.lost && !r.at.Has(t.Writer, t.Seq) {
+			b.Entries = append(b.Entries, t)
 		}
 	}
-	r.next, r.mark = f.first+int64(len(f.items)), mark
-	return b, f.news, nil
+	r.next, r.at = f.first+int64(len(f.items)), at
+	return b, f.news.Next(), nil
 }
 
 // read reads the log until there are no readers, or it fails.
@@ -234,8 +230,8 @@ func (f *Feed) read(ctx context.Context) {
 	at := f.at
 	f.mu.Unlock()
 	for ctx.Err() == nil {
-		logged := f.log.Logged() // before the page: what is appended meanwhile is read next
-		page, err := f.log.Log(ctx, at)
+		appended := f.log.Appended() // before the page: what is appended meanwhile is read next
+		page, err := f.log.Read(ctx, at, pageEntries)
 		f.add(ctx, page, err)
 		if err != nil {
 			return
@@ -245,7 +241,7 @@ func (f *Feed) read(ctx context.Context) {
 			continue
 		}
 		select {
-		case <-logged:
+		case <-appended:
 		case <-poll:
 		case <-ctx.Done():
 		}
@@ -257,8 +253,8 @@ func (f *Feed) read(ctx context.Context) {
 }
 
 // add takes in a page, or that there is none.
-func (f *Feed) add(ctx context.Context, page placement.LogPage, err error) {
-	entries := f.rendered(page.Entries)
+func (f *Feed) add(ctx context.Context, page changelog.Page, err error) {
+	transactions := f.rendered(page.Entries)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if ctx.Err() != nil {
@@ -271,14 +267,14 @@ func (f *Feed) add(ctx context.Context, page placement.LogPage, err error) {
 		if page.Lost {
 			f.items = append(f.items, item{lost: true})
 		}
-		for _, e := range entries {
-			f.items = append(f.items, item{entry: e})
-			f.events += e.Len()
+		for _, t := range transactions {
+			f.items = append(f.items, item{transaction: t})
+			f.events += t.Len()
 		}
 		drop := 0
 		for ; len(f.items)-drop > keepEntries || f.events > keepEvents; drop++ {
 			if !f.items[drop].lost {
-				f.events -= f.items[drop].entry.Len()
+				f.events -= f.items[drop].transaction.Len()
 			}
 		}
 		f.items, f.first = slices.Delete(f.items, 0, drop), f.first+int64(drop)
@@ -287,6 +283,5 @@ func (f *Feed) add(ctx context.Context, page placement.LogPage, err error) {
 			return
 		}
 	}
-	close(f.news)
-	f.news = make(chan struct{})
+	f.news.Notify()
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/berthcloud/berth/changelog"
 	"github.com/berthcloud/berth/placement"
 	"github.com/berthcloud/berth/placement/events"
 	"github.com/berthcloud/berth/sqlstore"
@@ -18,8 +19,9 @@ import (
 
 // A log is that of a store, which can be made to fail, and counts how often it is read.
 type log struct {
-	placement.Store
-	t *testing.T
+	changelog.Log
+	store placement.Store
+	t     *testing.T
 
 	mu    sync.Mutex
 	fails error
@@ -37,10 +39,10 @@ func newLog(t *testing.T) *log {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { store.Close() })
-	return &log{Store: store, t: t}
+	return &log{Log: store.ChangeLog(), store: store, t: t}
 }
 
-func (l *log) Log(ctx context.Context, since placement.Mark) (placement.LogPage, error) {
+func (l *log) Read(ctx context.Context, since changelog.Position, limit int) (changelog.Page, error) {
 	l.mu.Lock()
 	l.reads++
 	err, before, after := l.fails, l.before, l.after
@@ -53,9 +55,9 @@ func (l *log) Log(ctx context.Context, since placement.Mark) (placement.LogPage,
 		before()
 	}
 	if err != nil {
-		return placement.LogPage{}, err
+		return changelog.Page{}, err
 	}
-	return l.Store.Log(ctx, since)
+	return l.Log.Read(ctx, since, limit)
 }
 
 // fail has the log fail from now on, or work again for nil.
@@ -74,7 +76,7 @@ func (l *log) count() (reads, rendered int) {
 
 // feed returns a feed whose texts are the numbers that were added.
 func (l *log) feed() *events.Feed {
-	return events.NewFeed(l, func(e *placement.Entry) (texts [][]byte) {
+	return events.NewFeed(l, func(e *events.Transaction) (texts [][]byte) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		l.render++
@@ -91,7 +93,7 @@ func (l *log) feed() *events.Feed {
 func (l *log) add(from, to int) {
 	l.t.Helper()
 	for n := from; n < to; n++ {
-		err := l.Update(context.Background(), time.Now(), func(w placement.Writer) error {
+		err := l.store.Update(context.Background(), time.Now(), func(w placement.Writer) error {
 			event := placement.Event{What: placement.EventTrait, Subject: "T", After: fmt.Sprint(n)}
 			w.Changed(placement.Changes{Requests: []placement.RequestEvents{{Events: []placement.Event{event}}}})
 			return nil
@@ -137,7 +139,7 @@ func must[T any](t *testing.T, v T, err error) T {
 }
 
 // open opens a reader.
-func open(t *testing.T, f *events.Feed, since placement.Mark) *events.Reader {
+func open(t *testing.T, f *events.Feed, since changelog.Position) *events.Reader {
 	t.Helper()
 	r, err := f.Open(t.Context(), since)
 	return must(t, r, err)
@@ -151,14 +153,14 @@ func TestReaders(t *testing.T) {
 		f := l.feed()
 		l.add(0, 5)
 		begun := open(t, f, nil)
-		start := begun.Mark()
+		start := begun.At()
 		time.Sleep(time.Minute) // on synctest's clock
 		since := time.Now()
 		l.add(5, 20)
 		if diff := cmp.Diff(numbers(5, 20), read(t, begun, 15)); diff != "" {
 			t.Errorf("from the end (-want +got)\n%s", diff)
 		}
-		middle := begun.Mark()
+		middle := begun.At()
 		lagging := open(t, f, start)
 		if diff := cmp.Diff(numbers(5, 20), read(t, lagging, 15)); diff != "" {
 			t.Errorf("from the mark of the beginning (-want +got)\n%s", diff)
@@ -241,7 +243,7 @@ func TestSlowReaders(t *testing.T) {
 		defer slow.Close()
 		l.add(0, 100)
 		read(t, fast, 100)
-		lagging := fast.Mark()
+		lagging := fast.At()
 		l.add(100, kept+100)
 		if diff := cmp.Diff(numbers(100, kept+100), read(t, fast, kept)); diff != "" {
 			t.Errorf("the fast one (-want +got)\n%s", diff)
@@ -267,7 +269,7 @@ func TestCatchingUp(t *testing.T) {
 		f := l.feed()
 		live := open(t, f, nil)
 		defer live.Close()
-		start := live.Mark()
+		start := live.At()
 		l.add(0, 3)
 		read(t, live, 3)
 		synctest.Wait() // the feed waits for more
@@ -302,7 +304,7 @@ func TestFailures(t *testing.T) {
 		for _, r := range readers {
 			read(t, r, 3)
 		}
-		mark := readers[0].Mark()
+		mark := readers[0].At()
 		away := errors.New("the database is away")
 		l.fail(away)
 		l.add(3, 5)

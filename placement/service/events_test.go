@@ -7,20 +7,25 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/berthcloud/berth/changelog"
 	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/placement/events"
 	"github.com/berthcloud/berth/placement/placementtest"
 	"github.com/berthcloud/berth/placement/service"
 )
 
-// logged returns the entries behind a mark.
-func (c *cloud) logged(since placement.Mark) ([]placement.Entry, placement.Mark) {
+// logged returns the transactions after a position.
+func (c *cloud) logged(since changelog.Position) (all []events.Transaction, at changelog.Position) {
 	c.Helper()
-	page, err := c.store.Log(context.Background(), since)
+	page, err := c.store.ChangeLog().Read(context.Background(), since, 500)
 	c.must(err)
 	if page.Lost || page.More {
 		c.Fatalf("the log from %s on is lost (%v) or goes on (%v)", since, page.Lost, page.More)
 	}
-	return page.Entries, page.At
+	for _, e := range page.Entries {
+		all = append(all, events.Decode(e))
+	}
+	return all, page.At
 }
 
 // state returns the state of the store.
@@ -45,7 +50,7 @@ func TestEventsAreTheDifference(t *testing.T) {
 		for n := range 250 {
 			before := w.state()
 			step, failed := w.step(ctx)
-			var entries []placement.Entry
+			var entries []events.Transaction
 			entries, at = w.logged(at)
 			if failed != nil && len(entries) > 0 {
 				t.Fatalf("seed %d, step %d (%s) is refused (%v), and logged: %+v", seed, n, step, failed, entries)
@@ -89,7 +94,7 @@ func TestEventsNameTheirRequest(t *testing.T) {
 	var got []placement.RequestEvents
 	do := func(id string, fn func(context.Context) error) {
 		c.must(fn(context.WithValue(ctx, key{}, id)))
-		var entries []placement.Entry
+		var entries []events.Transaction
 		entries, at = c.logged(at)
 		for _, e := range entries {
 			if e.Time.IsZero() || e.Unlisted {

@@ -30,6 +30,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/berthcloud/berth/changelog"
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/placement"
 	"github.com/berthcloud/berth/placement/snapshot"
@@ -55,7 +56,7 @@ type Service struct {
 	refreshing chan struct{}      // a lock of what follows: full while a refresh runs
 	attempted  uint64             // the version of pending up to which a refresh was tried
 	outcome    error              // of the last one
-	position   placement.Position // up to which the snapshot has what other stores wrote
+	follower   placement.Follower // of what other stores wrote
 
 	claims func(context.Context, time.Time, any) error // writes a *claimRequest
 	// what its own commits made of trees that the snapshot may show; of the writing goroutine
@@ -199,7 +200,7 @@ func (s *Service) follow(ctx context.Context) error {
 }
 
 // ChangeLog is the change log of the store.
-func (s *Service) ChangeLog() placement.ChangeLog { return s.store }
+func (s *Service) ChangeLog() changelog.Log { return s.store.ChangeLog() }
 
 // Ready returns the newest snapshot there is and why requests cannot be answered from it, nil
 // when they can. It does not touch the store.
@@ -380,15 +381,15 @@ func (s *Service) refreshHere(ctx context.Context, done placement.Changes) error
 }
 
 // refreshAll brings in all that is pending. Its caller owns refreshing. Changes that could not be
-// read are pending again, so that the next attempt has them. The versions up to upTo count as
-// attempted either way: their callers get its error.
+// read are pending again, with what other stores wrote, so that the next attempt has them. The
+// versions up to upTo count as attempted either way: their callers get its error.
 func (s *Service) refreshAll(ctx context.Context) (err error) {
 	s.pending.Lock()
 	batch, upTo := s.pending.changes, s.pending.version
 	s.pending.changes = placement.Changes{}
 	s.pending.Unlock()
 
-	err = s.catchUp(ctx, batch)
+	err = s.catchUp(ctx, &batch)
 	if err != nil {
 		s.pending.Lock()
 		s.pending.changes.Add(batch)
@@ -409,15 +410,13 @@ func recovered(err *error) {
 	}
 }
 
-// catchUp applies changes together with what other stores wrote. The position moves on only when
-// the changes are in the snapshot: after a failure they are read in the log once more.
-func (s *Service) catchUp(ctx context.Context, c placement.Changes) (err error) {
+// catchUp applies changes together with what other stores wrote, which it adds to them.
+func (s *Service) catchUp(ctx context.Context, c *placement.Changes) (err error) {
 	defer recovered(&err)
 	bounded, cancel := context.WithTimeout(ctx, refreshTimeout)
 	defer cancel()
-	position := s.position
 	if s.store.Shared() {
-		others, now, err := s.store.Changed(bounded, position)
+		others, err := s.follower.Next(bounded)
 		if err != nil {
 			return err
 		}
@@ -427,18 +426,12 @@ func (s *Service) catchUp(ctx context.Context, c placement.Changes) (err error) 
 		if s.settings.ObserveOthers != nil && !others.Empty() {
 			s.settings.ObserveOthers(others)
 		}
-		others.Add(c)
-		c, position = others, now
+		c.Add(others)
 	}
-	apply := func() error { return s.apply(bounded, c) }
 	if c.All {
-		apply = func() error { return s.reload(ctx) }
+		return s.reload(ctx)
 	}
-	if err := apply(); err != nil {
-		return err
-	}
-	s.position = position
-	return nil
+	return s.apply(bounded, *c)
 }
 
 // apply publishes a new snapshot: with the changed trees that fit, and what else changed

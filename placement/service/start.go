@@ -29,8 +29,8 @@ func New(ctx context.Context, store placement.Store, settings Settings) (*Servic
 func (s *Service) load(ctx context.Context) error {
 	// Where the log is, and who wrote, comes first: what is written meanwhile is
 	// read twice.
-	_, position, err := s.store.Changed(ctx, placement.Position{})
-	if err != nil {
+	s.follower = s.store.Follow()
+	if _, err := s.follower.Next(ctx); err != nil {
 		return err
 	}
 	now, err := s.mark(ctx)
@@ -40,6 +40,6 @@ func (s *Service) load(ctx context.Context) error {
 	if err := s.reload(ctx); err != nil {
 		return err
 	}
-	s.position, s.reconciled = position, now
+	s.reconciled = now
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/berthcloud/berth/sqlstore/sqlconn"
@@ -187,19 +188,18 @@ func (s *Engine) commit(ses *sqlconn.Session, members []*job) error {
 			return err // what was committed may be in a file that cannot be opened again
 		}
 		if s.service.Watched {
-			body, _ := s.service.Encode(noted)
-			s.kept.add(body, time.Now())
-			s.logged.ring()
+			if body, _ := s.service.Encode(noted); strings.Contains(body, "\n") {
+				s.memory.Append(body, time.Now())
+			}
 		}
 		if s.files.Tight() {
 			s.checkpoint(ses)
 		}
 		return nil
 	}
-	defer s.logged.ring()
 	body, own := s.service.Encode(noted)
-	entry, err := s.log.commit(ses, sqlconn.Stamp(members[0].now.Truncate(s.d.Precision)), body, own)
-	if err == nil || s.log.rolledBack(ses.Dialect, err) {
+	entry, err := s.table.Commit(ses, sqlconn.Stamp(members[0].now.Truncate(s.d.Precision)), body, own)
+	if err == nil || s.table.RolledBack(err) {
 		return err
 	}
 	// The locks of the old connection must be released.

@@ -5,9 +5,8 @@
 // A store makes an [Engine] with New, opens it, and runs its Views and Updates on it; an operator's
 // program works on a database by a [Tool]. From the top down: tool.go; open.go, open_file.go and
 // open_server.go (connections and tables); update.go (the writing goroutine) with batch.go (one
-// transaction) and settle.go (a commit without an answer); view.go and follow.go (reading, the
-// change log included); engine.go (what all of these share); then queue.go, changelog.go and
-// recent.go, which know no Engine.
+// transaction) and settle.go (a commit without an answer); view.go (reading); log.go (the change
+// log); engine.go (what all of these share); then queue.go, which knows no Engine.
 //
 // # Writing
 //
@@ -33,8 +32,8 @@
 // # Sharing
 //
 // Several stores may work on the database of a server. Every transaction of each
-// appends to the change log (changelog.go) what the service notes of it, and ChangesSince reads
-// what the others appended.
+// appends to the change log (sqlstore/logtable) what the service notes of it, and a follower reads
+// what the others appended. The log of a file is in memory (changelog.Memory).
 package engine
 
 import (
@@ -45,6 +44,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/berthcloud/berth/changelog"
+	"github.com/berthcloud/berth/sqlstore/logtable"
 	"github.com/berthcloud/berth/sqlstore/sqlconn"
 )
 
@@ -69,9 +70,8 @@ type Engine struct {
 	// memory they are one pool of one session.
 	Writer  *sqlconn.Pool
 	readers *sqlconn.Pool
-	log     changeLog // of what Updates touched, on a server
-	kept    keptLog   // of a file
-	logged  bell      // rings when the log has a new entry
+	table   *logtable.Table[any] // the change log on a server, else nil
+	memory  *changelog.Memory    // and that of a file, for watchers
 
 	// unwritable is why writes fail, nil while they succeed as far as it is known.
 	unwritable atomic.Pointer[string]
@@ -91,10 +91,11 @@ type Engine struct {
 func New(opts Options, kind Service) *Engine {
 	if kind.Encode == nil {
 		kind.Encode = func([]any) (string, any) { return "", nil }
+		kind.Decode = func(string) any { return nil }
 	}
 	return &Engine{
 		opts: opts.WithDefaults(), d: sqlconn.SQLiteDialect, release: func() {}, service: kind,
-		log: changeLog{timed: kind.Watched}, kept: newKeptLog(),
+		memory: changelog.NewMemory(),
 	}
 }
 
@@ -103,10 +104,6 @@ func (s *Engine) Options() Options { return s.opts }
 
 // Dialect is what the database disagrees on with others. It is known when the engine is open.
 func (s *Engine) Dialect() *sqlconn.Dialect { return s.d }
-
-// Redial has all connections made again before they are used, to the primary if there is another
-// one by now.
-func (s *Engine) Redial() { s.epoch.Add(1) }
 
 // begin starts a transaction. A connection that has been idle may have been
 // closed by the server meanwhile; then it is made again.

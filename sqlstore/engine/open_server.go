@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/berthcloud/berth/fault"
+	"github.com/berthcloud/berth/sqlstore/logtable"
 	"github.com/berthcloud/berth/sqlstore/sqlconn"
 )
 
@@ -16,6 +17,7 @@ func (s *Engine) openServer(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	s.table = logtable.New[any](s.d, s.service.Watched, s.readPrepared)
 	writer := s.newSession(sqlconn.Writing)
 	s.sessions = append(s.sessions, writer)
 	if err := s.reach(ctx, writer); err != nil {

@@ -138,12 +138,14 @@ type Service struct {
 	// runs that they need (Tx.Wants): it takes locks, in an order without deadlocks. Nil for nothing.
 	First func(*sqlconn.Tx, []any)
 	// Encode makes an entry of the change log of what the Updates of a transaction noted for
-	// it (Tx.Entry): its body for other stores, and what this store keeps of it. Nil for empty ones.
+	// it (Tx.Entry): its body for other stores, and what followers of this store get of it. Nil for
+	// empty ones. Decode makes what followers get of the body of another store's entry.
 	Encode func(noted []any) (body string, own any)
+	Decode func(body string) any
 	// WritesHaveEntries says that every Update that writes sets Tx.Entry. A transaction without any
 	// is not committed, and not in the change log.
 	WritesHaveEntries bool
-	// Watched says that the bodies of entries are read by watchers too (LogPages): a body gets a last
+	// Watched says that the bodies of entries are read by watchers too (ChangeLog): a body gets a last
 	// line with the time of the database, and a store on a file keeps its newest entries of more than
 	// one line in memory.
 	Watched bool

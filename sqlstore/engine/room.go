@@ -76,15 +76,15 @@ func (s *Engine) probeServer(ses *sqlconn.Session) error {
 		return err
 	}
 	body, own := s.service.Encode(nil)
-	_, err := s.log.commit(ses, sqlconn.Stamp(time.Now().Truncate(s.d.Precision)), body, own)
-	if err == nil || s.log.rolledBack(s.d, err) {
+	_, err := s.table.Commit(ses, sqlconn.Stamp(time.Now().Truncate(s.d.Precision)), body, own)
+	if err == nil || s.table.RolledBack(err) {
 		if err != nil {
 			_ = ses.Do("ROLLBACK")
 		}
 		return err
 	}
 	ses.Close()
-	s.log.renew()
+	s.table.Renew()
 	return err
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/berthcloud/berth/changelog"
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/sqlstore/sqlconn"
 )
@@ -25,14 +26,14 @@ func errUnknown(err error) error {
 // settle finds out whether a transaction whose commit was not answered took
 // place. When it did not, it cannot any more. It blocks the writing goroutine, up to
 // Options.RetryTime: no later transaction may get ahead of one whose outcome is open.
-func (s *Engine) settle(e entry, members []*job) (committed bool, err error) {
+func (s *Engine) settle(e changelog.Entry, members []*job) (committed bool, err error) {
 	s.opts.Logger.Warn("a commit was not answered: looking it up", "updates", len(members))
 	until := time.Now().Add(s.opts.RetryTime)
 	// The old connection may be stuck, with its locks.
 	ses := s.newSession(sqlconn.Writing)
 	defer ses.Close()
 	// In any case the number is used.
-	defer s.log.renew()
+	defer s.table.Renew()
 	for n := 1; ; n++ {
 		committed, err = s.proven(ses, e)
 		if err == nil {
@@ -54,46 +55,15 @@ func (s *Engine) settle(e entry, members []*job) (committed bool, err error) {
 	return false, fmt.Errorf("%w: %v", errUnsettled, err)
 }
 
-// proven looks for an entry and takes its place when it is not there. An entry whose body is
-// bodyVoid was written by an earlier attempt of this function: the transaction did not take place.
-func (s *Engine) proven(ses *sqlconn.Session, e entry) (bool, error) {
+// proven looks for an entry and takes its place when it is not there (logtable.Table.Settle).
+func (s *Engine) proven(ses *sqlconn.Session, e changelog.Entry) (bool, error) {
 	if err := s.begin(context.Background(), ses, s.d.Begin); err != nil {
 		return false, err
 	}
-	body, found, err := s.takePlace(ses, e)
-	if err != nil || found {
+	committed, err := s.table.Settle(ses, e)
+	if err != nil || committed {
 		_ = ses.Do("ROLLBACK")
-		return found && body != bodyVoid, err
+		return committed, err
 	}
 	return false, ses.Do("COMMIT")
-}
-
-// takePlace writes an empty entry, or returns the body of the one that is there. The INSERT waits
-// for a transaction that has the entry and is not ended on the server yet. The clause for a unique
-// value differs by database; where there is none the error is looked at.
-func (s *Engine) takePlace(ses *sqlconn.Session, e entry) (body string, found bool, err error) {
-	t, now := &sqlconn.Tx{Session: ses, Context: context.Background()}, sqlconn.Stamp(time.Now())
-	// The writer's row may have been part of the transaction.
-	if _, err := ses.Exec(`
-INSERT INTO berth_writers (id, created_at, beat_at)
-VALUES (?, ?, `+s.d.Now+`)`+s.d.OnConflict, e.writer, now); err != nil && !s.d.Duplicate(err) {
-		return "", false, err
-	}
-	result, err := ses.Exec(`
-INSERT INTO berth_changes (writer, seq, created_at, body)
-VALUES (?, ?, ?, ?)`+s.d.OnConflict, e.writer, e.seq, now, bodyVoid)
-	if err != nil && !s.d.Duplicate(err) {
-		return "", false, err
-	}
-	if err == nil {
-		n, err := result.RowsAffected()
-		if err != nil || n > 0 {
-			return "", false, err
-		}
-	}
-	body, err = sqlconn.First(t, func(one *sqlconn.Row) string { return one.Text(0) }, `
-SELECT body
-FROM berth_changes
-WHERE writer = ? AND seq = ?`, e.writer, e.seq)
-	return body, err == nil, err
 }

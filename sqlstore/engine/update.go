@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/berthcloud/berth/fault"
+	"github.com/berthcloud/berth/sqlstore/logtable"
 	"github.com/berthcloud/berth/sqlstore/sqlconn"
 )
 
@@ -73,7 +74,7 @@ func (s *Engine) await(j *job) error {
 // of a server in bounds, and looks whether the files are there.
 func (s *Engine) write() {
 	defer close(s.idle)
-	every := CleanLogInterval
+	every := logtable.CleanInterval
 	if !s.d.Shared {
 		every = sqlconn.LookEvery
 	}

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/berthcloud/berth/sqlstore/sqlconn"
@@ -12,11 +13,53 @@ import (
 // fn, or an Unavailable fault when there is no connection or the engine is closed. A panic in fn
 // goes through to the caller.
 func (s *Engine) View(ctx context.Context, fn func(*sqlconn.Tx) error) error {
+	return s.retry(ctx, func() (bool, error) { return s.viewOnce(ctx, fn) })
+}
+
+// readPrepared is View outside of a transaction, for statements that are the same each time and
+// therefore prepared.
+func (s *Engine) readPrepared(ctx context.Context, fn func(*sqlconn.Tx) error) error {
+	return s.retry(ctx, func() (bool, error) { return s.readOnce(ctx, fn) })
+}
+
+// retry calls attempt again, with pauses, while it says so, until Options.RetryTime is over.
+func (s *Engine) retry(ctx context.Context, attempt func() (again bool, err error)) error {
 	until := time.Now().Add(s.opts.RetryTime)
 	for n := 1; ; n++ {
-		again, err := s.viewOnce(ctx, fn)
+		again, err := attempt()
 		if !again || time.Now().After(until) || sleep(ctx, backoff(n)) != nil {
 			return err
+		}
+	}
+}
+
+// failed reports whether a transaction that only reads is worth another try after an error. When
+// the server is not the primary any more, all connections are made again before that: it answers,
+// with what was true when it was.
+func (s *Engine) failed(t *sqlconn.Tx, err error) bool {
+	if errors.Is(t.Cause, sqlconn.ErrDemoted) {
+		s.epoch.Add(1)
+	}
+	return err != nil && t.Cause != nil && s.again(t.Cause)
+}
+
+// readOnce runs fn once and says whether it should run again. A connection that was closed while it
+// was idle is made again at once, without a pause.
+func (s *Engine) readOnce(ctx context.Context, fn func(*sqlconn.Tx) error) (again bool, err error) {
+	ses, err := s.readers.Borrow(ctx)
+	if err != nil {
+		return false, err
+	}
+	ses.PrepareAlways = true
+	defer func() { ses.PrepareAlways = false; s.readers.GiveBack(ses) }()
+	for start := time.Now(); ; {
+		if err = ses.Connect(ctx); err != nil {
+			return s.again(err), s.d.Translate("connecting", err)
+		}
+		t := &sqlconn.Tx{Session: ses, Context: ctx, Trace: s.opts.Trace}
+		err = fn(t)
+		if err == nil || !ses.Dead || ses.Fresh(start) {
+			return s.failed(t, err), err
 		}
 	}
 }
@@ -44,7 +87,7 @@ func (s *Engine) viewOnce(ctx context.Context, fn func(*sqlconn.Tx) error) (agai
 		}
 	}()
 	err = fn(t)
-	return err != nil && t.Cause != nil && s.again(t.Cause), err
+	return s.failed(t, err), err
 }
 
 // DataVersion queries the connection that writes: SQLite shows each connection whether

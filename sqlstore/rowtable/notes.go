@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/berthcloud/berth/rows"
-	"github.com/berthcloud/berth/sqlstore/engine"
+	"github.com/berthcloud/berth/sqlstore/logtable"
 )
 
 // maxKeys is how many keys an entry of the change log has; one with more concerns everything. They
@@ -33,36 +33,36 @@ func encodeNotes(noted []any) (body string, own any) {
 	return string(text), nil
 }
 
-// decodeNotes adds what the body of an entry says, which is everything when this program does not
-// understand it.
-func decodeNotes(body string, n *rows.Notes) {
+// decodeNotes reads the body of an entry. One that this program does not understand concerns
+// everything.
+func decodeNotes(body string) any {
 	var keys []string
-	if json.Unmarshal([]byte(body), &keys) != nil {
-		n.All = true
-	}
+	n := rows.Notes{All: json.Unmarshal([]byte(body), &keys) != nil}
 	n.Add(keys...)
+	return n
 }
 
 // A follower follows the change log. It implements rows.Follower.
 type follower struct {
-	store *rowStore
-	at    engine.LogPosition
+	log *logtable.Follower[any] // nil of a file
 }
 
 // Follow returns a reader of what other instances on the same server note. No other process writes
 // to a file, so that there it is nothing.
-func (s *rowStore) Follow() rows.Follower { return &follower{store: s} }
+func (s *rowStore) Follow() rows.Follower { return follower{s.Engine.Follow()} }
 
-func (f *follower) Notes(ctx context.Context) (n rows.Notes, err error) {
-	found, at, err := f.store.ChangesSince(ctx, f.at)
+func (f follower) Notes(ctx context.Context) (n rows.Notes, err error) {
+	if f.log == nil {
+		return n, nil
+	}
+	notes, all, err := f.log.Next(ctx)
 	if err != nil {
 		return n, err
 	}
-	f.at = at
-	n.All = found.All
-	for _, e := range found.Entries {
-		if body, ok := e.(string); ok { // of its own entries the store has kept nothing
-			decodeNotes(body, &n)
+	n.All = all
+	for _, note := range notes {
+		if other, ok := note.(rows.Notes); ok { // of its own entries the store has kept nothing
+			n.Merge(other)
 		}
 	}
 	return n, nil

@@ -59,7 +59,7 @@ func newRowStore(kind rowKind, opts engine.Options) *rowStore {
 	s := &rowStore{rowKind: kind}
 	cur := engine.Service{
 		Schema: engine.Schema{Look: s.look, Prepare: s.prepare, Known: kind.known()},
-		Encode: encodeNotes, WritesHaveEntries: true,
+		Encode: encodeNotes, Decode: decodeNotes, WritesHaveEntries: true,
 	}
 	if opts.Server != nil {
 		cur.LockStatement = lockStatement
@@ -80,7 +80,7 @@ func (s *rowStore) View(ctx context.Context, fn func(rows.Reader) error) error {
 }
 
 // refuseDemoted keeps a View from a server that answers with what was true when it
-// was the primary. Connections are made again, to another one, before the next try.
+// was the primary. The engine makes connections again, to another one, before the next try.
 func (s *rowStore) refuseDemoted(t *sqlconn.Tx) error {
 	demotedIs := s.Dialect().Demoted
 	if demotedIs == "" {
@@ -88,7 +88,6 @@ func (s *rowStore) refuseDemoted(t *sqlconn.Tx) error {
 	}
 	demoted, err := sqlconn.First(t, sqlconn.Integer, "SELECT "+demotedIs)
 	if err == nil && demoted != 0 {
-		s.Redial()
 		err = t.Fail(sqlconn.ErrDemoted)
 	}
 	return err

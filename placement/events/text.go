@@ -1,16 +1,15 @@
-package sqlstore
+package events
 
 import (
 	"encoding/json"
 	"strings"
 
+	"github.com/berthcloud/berth/changelog"
 	"github.com/berthcloud/berth/placement"
-	"github.com/berthcloud/berth/sqlstore/engine"
-	"github.com/berthcloud/berth/sqlstore/sqlconn"
 )
 
-// Events in the body of an entry of the change log: a line for each request that changed something,
-// in JSON.
+// Events in the body of an entry of the change log: after its first line, which is the store's, a
+// line for each request that changed something, in JSON.
 //
 //	{"r":"req-…","o":"PUT /allocations/{consumer_uuid}",
 //	 "e":[{"w":"allocation","i":"cn1's UUID","n":"cn1",…,"x":[["VCPU","","4"]]}]}
@@ -25,8 +24,8 @@ const maxEventText = 256 << 10
 // unlisted is a line in the place of those that are too long.
 const unlisted = "!"
 
-// appendRequests appends the lines of requests to the first line of a body.
-func appendRequests(body []byte, requests []placement.RequestEvents) []byte {
+// AppendRequests appends the lines of requests to the first line of a body.
+func AppendRequests(body []byte, requests []placement.RequestEvents) []byte {
 	begin := len(body)
 	for i := range requests {
 		if len(requests[i].Events) > 0 {
@@ -102,8 +101,8 @@ func appendText(b []byte, s string) []byte {
 	return append(b, '"')
 }
 
-// A deedText is a line.
-type deedText struct {
+// A requestJSON is a line.
+type requestJSON struct {
 	R, G, U, P, O string
 	E             []struct {
 		W, I, N, T, F, C string
@@ -111,22 +110,37 @@ type deedText struct {
 	}
 }
 
-// readEntry reads the events in the body of an entry. What it does not understand is not listed.
-func readEntry(e engine.LogEntry) placement.Entry {
-	entry := placement.Entry{Writer: e.Writer, Seq: e.Seq}
-	if e.Void {
-		return entry
+// A Transaction is an entry of the change log with its events.
+type Transaction struct {
+	changelog.Entry // without its body
+	Requests        []placement.RequestEvents
+	// Unlisted says that the transaction changed more than is listed, or was written by a program that
+	// lists nothing.
+	Unlisted bool
+	// Texts are those of the events in their order, as the render function of the feed writes them.
+	Texts [][]byte
+}
+
+// Len is how many events the transaction has.
+func (t *Transaction) Len() (n int) {
+	for _, r := range t.Requests {
+		n += len(r.Events)
 	}
-	lines := strings.Split(e.Body, "\n")
-	entry.Time, _ = sqlconn.Unstamp(lines[len(lines)-1])
-	if len(lines) < 2 || entry.Time.IsZero() {
-		entry.Unlisted = true
-		return entry
+	return n
+}
+
+// Decode reads the events in the body of an entry. What it does not understand is not listed; an
+// entry without a time is by a program that lists nothing.
+func Decode(e changelog.Entry) Transaction {
+	t := Transaction{Entry: e, Unlisted: e.Time.IsZero() && !e.Void}
+	t.Body = ""
+	if e.Time.IsZero() {
+		return t
 	}
-	for _, line := range lines[1 : len(lines)-1] {
-		var text deedText
+	for _, line := range strings.Split(e.Body, "\n")[1:] {
+		var text requestJSON
 		if line == unlisted || json.Unmarshal([]byte(line), &text) != nil {
-			entry.Unlisted = true
+			t.Unlisted = true
 			continue
 		}
 		request := placement.RequestEvents{Cause: placement.Cause{
@@ -141,7 +155,7 @@ func readEntry(e engine.LogEntry) placement.Entry {
 				})
 			}
 		}
-		entry.Requests = append(entry.Requests, request)
+		t.Requests = append(t.Requests, request)
 	}
-	return entry
+	return t
 }
