@@ -163,10 +163,9 @@ type Berth struct {
 	TLSClientCAFile string // authorities of client certificates; empty: none are required
 	// TLSAgentCAFile has the authorities of hosts' certificates, of the network and the compute
 	// service; empty: no certificates are accepted.
-	TLSAgentCAFile  string
-	TLSMinVersion   string // TLS12 or TLS13
-	HTTP2           bool
-	HTTP2MaxStreams int // requests under way on one HTTP/2 connection
+	TLSAgentCAFile string
+	TLSMinVersion  string // TLS12 or TLS13
+	HTTP2          bool
 
 	TrustedProxies []string // networks, addresses, "unix"; see ProxyNetworks
 	// AllowedHosts are accepted names in Host headers in addition to those of this machine, for
@@ -189,12 +188,8 @@ type Berth struct {
 	// compute service; 0: no bound.
 	MaxListsPerProject int
 
-	MaxBodySize       int // bytes
-	ReadHeaderTimeout time.Duration
-	ReadTimeout       time.Duration
-	WriteTimeout      time.Duration
-	IdleTimeout       time.Duration
-	ShutdownTimeout   time.Duration
+	MaxBodySize     int // bytes
+	ShutdownTimeout time.Duration
 
 	ReconcileInterval time.Duration // between comparisons with the database; 0: none
 
@@ -294,7 +289,6 @@ func defaultBerth() Berth {
 		TLSMinVersion:           TLS12,
 		HostIdentity:            HostRequired,
 		HTTP2:                   true,
-		HTTP2MaxStreams:         250,
 		TrustedProxies:          []string{"127.0.0.0/8", "::1/128", UnixPeers},
 		CompressMinSize:         1400,
 		MaxConnections:          10000,
@@ -302,10 +296,6 @@ func defaultBerth() Berth {
 		MaxRequests:             2000,
 		MaxListsPerProject:      4,
 		MaxBodySize:             16 << 20,
-		ReadHeaderTimeout:       10 * time.Second,
-		ReadTimeout:             60 * time.Second,
-		WriteTimeout:            300 * time.Second,
-		IdleTimeout:             120 * time.Second,
 		ShutdownTimeout:         30 * time.Second,
 		ReconcileInterval:       5 * time.Second,
 

@@ -50,7 +50,6 @@ func TestServingSettingsAreChecked(t *testing.T) {
 		{"path_prefix = /pla cement", "escaping"},
 		{"trusted_proxies = 10.0.0.0/8, pony", `not "pony"`},
 		{"tls_min_version = 1.1", "one of 1.2, 1.3"},
-		{"http2_max_streams = 0", "from 1"},
 		{"listen = 127.0.0.1:1, unix:/run/x.sock", ""},
 		{"metrics_listen =", ""},
 		{"listen_mode = 666", ""},

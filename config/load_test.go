@@ -214,3 +214,25 @@ func TestMissingFileIsAnError(t *testing.T) {
 		t.Errorf("LoadPlacement of a missing file = %v, want an error that names it", err)
 	}
 }
+
+// TestRemovedOptionsAreNamed loads a file with options that [berth] had: each is a warning with its
+// line, whether the service has them or a similar one.
+func TestRemovedOptionsAreNamed(t *testing.T) {
+	removed := []string{"http2_max_streams", "read_header_timeout", "read_timeout", "write_timeout", "idle_timeout"}
+	text := "[berth]\n"
+	for _, name := range removed {
+		text += name + " = 5\n"
+	}
+	p, warnings, err := config.LoadPlacement([]string{write(t, text)}, nil)
+	if err != nil || len(warnings) != len(removed) {
+		t.Fatalf("LoadPlacement = %v, warnings %q, want one for each option", err, warnings)
+	}
+	for i, name := range removed {
+		if !strings.Contains(warnings[i], fmt.Sprintf(":%d: there is no option [berth] %s", i+2, name)) {
+			t.Errorf("warning %q does not name %s", warnings[i], name)
+		}
+	}
+	if diff := cmp.Diff(config.DefaultPlacement().Berth, p.Berth); diff != "" {
+		t.Errorf("the settings (-default +got):\n%s", diff)
+	}
+}

@@ -274,8 +274,6 @@ func (s *Service) berth() []Setting {
 			"Oldest version of TLS that is spoken."),
 		NewSetting(g, "http2", osloconfig.Bool(&b.HTTP2),
 			"Speak HTTP/2 too: over TLS, and without TLS to clients that begin with it."),
-		NewSetting(g, "http2_max_streams", osloconfig.IntBetween(&b.HTTP2MaxStreams, 1, 1<<16),
-			"Requests that may be under way on one HTTP/2 connection."),
 
 		NewSetting(g, "max_connections", osloconfig.IntBetween(&b.MaxConnections, 0, 1<<20),
 			"Connections to the API that are served at a time; further ones wait. 0: no bound, here and in the next two."),
@@ -285,13 +283,7 @@ func (s *Service) berth() []Setting {
 			"Requests under way at a time; further ones are answered with 503."),
 		NewSetting(g, "max_body_size", osloconfig.IntBetween(&b.MaxBodySize, 1, 1<<30),
 			"Largest body of a request in bytes; more is answered with 413."),
-		NewSetting(g, "read_header_timeout", osloconfig.Seconds(&b.ReadHeaderTimeout),
-			"Time a client has to send its headers. 0: no bound, here and below."),
-		NewSetting(g, "read_timeout", osloconfig.Seconds(&b.ReadTimeout), "Time a client has to send its whole request."),
-		NewSetting(g, "write_timeout", osloconfig.Seconds(&b.WriteTimeout),
-			"Time from the end of the headers to the end of the answer."),
-		NewSetting(g, "idle_timeout", osloconfig.Seconds(&b.IdleTimeout), "Time an idle connection stays open."),
 		NewSetting(g, "shutdown_timeout", osloconfig.Seconds(&b.ShutdownTimeout),
-			"Time that requests under way have to finish when the service is stopped."),
+			"Time that requests under way have to finish when the service is stopped. 0: no bound."),
 	}
 }

@@ -122,25 +122,14 @@ func NextToSettings(cfg *config.Service, path string) string {
 	return ""
 }
 
-// serveOptions converts the settings. 0 means no bound in the settings, and the default in the
-// options.
+// serveOptions converts the settings. A time to stop of 0 means no bound in the settings, and the
+// default in the options.
 func serveOptions(b config.Berth, log *slog.Logger) httpserver.ServeOptions {
-	bound := func(d, unbounded time.Duration) time.Duration {
-		if d == 0 {
-			return unbounded
-		}
-		return d
+	stop := b.ShutdownTimeout
+	if stop == 0 {
+		stop = 365 * 24 * time.Hour
 	}
-	return httpserver.ServeOptions{
-		ReadHeaderTimeout: bound(b.ReadHeaderTimeout, -1),
-		ReadTimeout:       bound(b.ReadTimeout, -1),
-		WriteTimeout:      bound(b.WriteTimeout, -1),
-		IdleTimeout:       bound(b.IdleTimeout, -1),
-		StopTimeout:       bound(b.ShutdownTimeout, 365*24*time.Hour),
-		Log:               log,
-		HTTP2:             b.HTTP2,
-		MaxStreams:        b.HTTP2MaxStreams,
-	}
+	return httpserver.ServeOptions{StopTimeout: stop, Log: log, HTTP2: b.HTTP2}
 }
 
 // OpenServiceLog opens the log of a service that is about to start and logs the warnings about the
