@@ -89,6 +89,13 @@ func (b *Browser) Open(t testing.TB, url string, v View) *Page {
 	return p
 }
 
+// Look changes how the page is looked at, without loading it again, and waits until it is drawn so.
+func (p *Page) Look(v View) {
+	p.t.Helper()
+	p.do("changing the view", chromedp.EmulateViewport(int64(v.Width), int64(v.Height)), media(v))
+	p.Eval(`(async () => { for (let n = 0; n < 3; n++) await new Promise(requestAnimationFrame); return 0; })()`, nil)
+}
+
 // media sets the colour scheme, and that nothing moves, so that pictures are the same each time.
 func media(v View) chromedp.Action[chromedp.Void] {
 	scheme := "light"

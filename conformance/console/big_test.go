@@ -227,7 +227,7 @@ func TestOutage(t *testing.T) {
 	up.Stop()
 	p.Wait("The cloud cannot be read; this is as it was before.")
 	p.Wait("devstack0")
-	check(t, p, "outage")
+	lookViews(t, p, "outage", "")
 	up.Restart()
 	p.Until(`!document.body.innerText.includes("The cloud cannot be read")`)
 }

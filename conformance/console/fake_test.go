@@ -27,6 +27,8 @@ type fake struct {
 
 	mu   sync.Mutex
 	user string // who is logged in, "" for nobody
+	// status is what requests for data are refused with, 0 for none.
+	status int
 }
 
 // newFake returns a fake whose user "operator" logs in with the password "right".
@@ -77,7 +79,14 @@ func newFake(t *testing.T) *fake {
 		<-r.Context().Done()
 	}
 	f.api.HandleFunc("/console/", f.servePages)
-	f.Server = httptest.NewServer(f.api)
+	f.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if status := f.refusal(); status != 0 && strings.HasPrefix(r.URL.Path, "/console/api/") &&
+			r.URL.Path != "/console/api/session" {
+			refuse(w, status, "The rule placement:resource_providers:list does not allow it, or the cloud cannot be read.")
+			return
+		}
+		f.api.ServeHTTP(w, r)
+	}))
 	t.Cleanup(f.Close)
 	return f
 }
@@ -87,6 +96,20 @@ func (f *fake) caller() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.user
+}
+
+// refusal returns with what requests for data are refused.
+func (f *fake) refusal() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.status
+}
+
+// refuseWith refuses requests for data from now on, with a status; 0 refuses none.
+func (f *fake) refuseWith(status int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.status = status
 }
 
 // become begins the session of a user; that of "" is none.

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"net/http"
 	"strings"
 	"testing"
 
@@ -8,62 +9,100 @@ import (
 )
 
 // TestFrame logs in, goes through the pages by the menu, by the history and by their addresses, and
-// logs out, at every size and in both colour schemes.
+// logs out.
 func TestFrame(t *testing.T) {
-	b := browser.Start(t)
-	for name, view := range browser.Views() {
-		t.Run(name, func(t *testing.T) {
-			f := newFake(t)
-			p := b.Open(t, f.URL+"/console/", view)
-			p.Wait("Log in")
-			check(t, p, "login")
+	f := newFake(t)
+	p := browser.Start(t).Open(t, f.URL+"/console/", browser.Views()["laptop"])
+	p.Wait("Log in")
+	checkViews(t, p, "login", "")
 
-			p.Type("User", "operator")
-			p.Type("Password", "wrong")
-			p.Type("Project", "infra")
-			p.Click("Log in")
-			p.Wait("the password is wrong")
-			for _, problem := range p.Problems() {
-				if !strings.Contains(problem, "401") {
-					t.Error(problem)
-				}
-			}
-			check(t, p, "login refused")
-			p.Type("Password", "right")
-			p.Click("Log in")
-			p.Wait("operator in infra")
-			check(t, p, "hosts")
-			if title := p.Title(); title != "Hosts – Berth" {
-				t.Errorf("the title is %q", title)
-			}
-
-			p.Click("How much?")
-			p.Until(`document.title === "How much? – Berth"`)
-			if path := p.Path(); path != "/console/howmuch" {
-				t.Errorf("the path is %q", path)
-			}
-			p.Eval("history.back()", nil)
-			p.Until(`document.title === "Hosts – Berth"`)
-			for _, page := range []struct{ path, title string }{
-				{"hosts/0a1b", "Hosts"}, {"consumers/0a1b", "Consumers"}, {"why?resources=VCPU:1", "Why not?"}, {"now", "Now"},
-			} {
-				p.Go(f.URL + "/console/" + page.path)
-				p.Until(`document.title === "` + page.title + ` – Berth"`)
-				p.Wait("operator in infra")
-			}
-			for _, problem := range p.Problems() {
-				if !strings.Contains(problem, "404") { // of the host and the consumer, which do not exist
-					t.Error(problem)
-				}
-			}
-			check(t, p, "now")
-			p.Click("Log out")
-			p.Wait("With")
-			if path := p.Path(); path != "/console/now" {
-				t.Errorf("after the logout the path is %q", path)
-			}
-		})
+	p.Look(browser.Views()["laptop"])
+	p.Type("User", "operator")
+	p.Type("Password", "wrong")
+	p.Type("Project", "infra")
+	p.Click("Log in")
+	p.Wait("the password is wrong")
+	for _, problem := range p.Problems() {
+		if !strings.Contains(problem, "401") {
+			t.Error(problem)
+		}
 	}
+	checkViews(t, p, "login refused", "")
+	p.Type("Password", "right")
+	p.Click("Log in")
+	p.Wait("operator in infra")
+	checkViews(t, p, "hosts of a user", "")
+	if title := p.Title(); title != "Hosts – Berth" {
+		t.Errorf("the title is %q", title)
+	}
+
+	p.Click("How much?")
+	p.Until(`document.title === "How much? – Berth"`)
+	if path := p.Path(); path != "/console/howmuch" {
+		t.Errorf("the path is %q", path)
+	}
+	p.Eval("history.back()", nil)
+	p.Until(`document.title === "Hosts – Berth"`)
+	for _, page := range []struct{ path, title string }{
+		{"hosts/0a1b", "Hosts"}, {"consumers/0a1b", "Consumers"}, {"why?resources=VCPU:1", "Why not?"}, {"now", "Now"},
+	} {
+		p.Go(f.URL + "/console/" + page.path)
+		p.Until(`document.title === "` + page.title + ` – Berth"`)
+		p.Wait("operator in infra")
+	}
+	for _, problem := range p.Problems() {
+		if !strings.Contains(problem, "404") { // of the host and the consumer, which do not exist
+			t.Error(problem)
+		}
+	}
+	p.Click("Log out")
+	p.Wait("With")
+	if path := p.Path(); path != "/console/now" {
+		t.Errorf("after the logout the path is %q", path)
+	}
+}
+
+// TestErrors looks at the pages when their requests are refused, and when nothing answers.
+func TestErrors(t *testing.T) {
+	f := newFake(t)
+	f.become("operator")
+	p := browser.Start(t).Open(t, f.URL+"/console/pony", browser.Views()["laptop"])
+	p.Wait("There is no page of this name.")
+	checkViews(t, p, "no such page", "")
+	for _, c := range []struct {
+		status           int
+		path, text, name string
+	}{
+		{0, "hosts/0a1b", "There is no such data.", "no such host"},
+		{0, "consumers/0a1b", "There is no such data.", "no such consumer"},
+		{http.StatusForbidden, "hosts", "does not allow it", "hosts refused"},
+		{http.StatusServiceUnavailable, "servers", "the cloud cannot be read", "servers failed"},
+		{http.StatusServiceUnavailable, "why?query=resources%3DVCPU%3A1", "the cloud cannot be read", "why failed"},
+		{http.StatusServiceUnavailable, "howmuch?drain=0a1b", "the cloud cannot be read", "drain failed"},
+	} {
+		f.refuseWith(c.status)
+		p.Go(f.URL + "/console/" + c.path)
+		p.Wait(c.text)
+		lookViews(t, p, c.name, "")
+	}
+
+	f.refuseWith(0)
+	lost := make(chan struct{})
+	f.events = func(w http.ResponseWriter, _ *http.Request) {
+		send(w, ": connected\n\n")
+		<-lost
+	}
+	p.Go(f.URL + "/console/hosts")
+	p.Wait("host1")
+	f.refuseWith(http.StatusServiceUnavailable)
+	close(lost)
+	p.Wait("The console does not answer")
+	lookViews(t, p, "console lost", "")
+
+	f.dist = t.TempDir()
+	p.Click("Now") // which this browser has not loaded yet
+	p.Wait("The page could not be loaded.")
+	lookViews(t, p, "page not loaded", "")
 }
 
 // TestApplicationCredential logs in with one.
