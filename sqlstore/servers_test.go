@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/berthcloud/berth/internal/dbtest"
-	"github.com/berthcloud/berth/internal/rotation"
 	"github.com/berthcloud/berth/internal/sqltest"
+	"github.com/berthcloud/berth/internal/sweep"
 	"github.com/berthcloud/berth/placement"
 	"github.com/berthcloud/berth/placement/placementtest"
 	"github.com/berthcloud/berth/sqlstore"
@@ -26,8 +26,8 @@ var (
 	open        = sqltest.Open
 )
 
-// TestStoreOnServers runs the suite of stores on each kind of server, and in each rotation on one
-// of those that have several nodes.
+// TestStoreOnServers runs the suite of stores on each kind of server. A sample has one of those
+// that have several nodes.
 func TestStoreOnServers(t *testing.T) {
 	needServers(t)
 	for _, k := range kinds[:2] {
@@ -37,7 +37,7 @@ func TestStoreOnServers(t *testing.T) {
 		})
 	}
 	nodes := []string{"Galera", "PostgreSQLWithStandby"}
-	for _, name := range rotation.Part(nodes, len(nodes)) {
+	for _, name := range sweep.Sample(t, nodes, len(nodes)) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			url := kinds[2].URL

@@ -15,7 +15,7 @@ import (
 
 	"github.com/berthcloud/berth/cmd/berth/internal/cli"
 	"github.com/berthcloud/berth/internal/dbtest"
-	"github.com/berthcloud/berth/internal/rotation"
+	"github.com/berthcloud/berth/internal/sweep"
 	"github.com/berthcloud/berth/internal/upstreamtest"
 )
 
@@ -29,10 +29,10 @@ var databases = []struct {
 	{"PostgreSQL", func(t *testing.T) string { return dbtest.PostgreSQL(t).NewDatabase(t) }},
 }
 
-// onDatabases runs a test on each kind, in a rotation on SQLite and one kind of server.
+// onDatabases runs a test on each kind, in a sample on SQLite and one kind of server.
 func onDatabases(t *testing.T, test func(t *testing.T, url func(*testing.T) string)) {
 	t.Helper()
-	for _, d := range append(databases[:1:1], rotation.Part(databases[1:], 2)...) {
+	for _, d := range append(databases[:1:1], sweep.Sample(t, databases[1:], 2)...) {
 		t.Run(d.name, func(t *testing.T) {
 			if testing.Short() && d.name != "SQLite" {
 				t.Skip("needs a database server")

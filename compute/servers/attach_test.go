@@ -16,7 +16,7 @@ import (
 	"github.com/berthcloud/berth/compute/servers"
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/internal/racetest"
-	"github.com/berthcloud/berth/internal/rotation"
+	"github.com/berthcloud/berth/internal/sweep"
 	"github.com/berthcloud/berth/network"
 	"github.com/berthcloud/berth/network/ports"
 	"github.com/berthcloud/berth/network/topology"
@@ -332,10 +332,10 @@ func TestDetachOfPortWithoutAllocation(t *testing.T) {
 }
 
 // What a port requests changes while a server gets it, or loses it, before whichever request: the
-// server has allocations for what its ports request in the end. A rotation has every second
+// server has allocations for what its ports request in the end. A sample has every second
 // request.
 func TestPortThatChanges(t *testing.T) {
-	first, step := rotation.Every(2)
+	first, step := sweep.Every(t, 2)
 	for _, name := range []string{"Boot", "Attach", "Detach", "Delete"} {
 		s := scenarios[name]
 		for _, rate := range []int64{0, 500, 2000} {
@@ -358,9 +358,9 @@ func TestPortThatChanges(t *testing.T) {
 	}
 }
 
-// The same when the policy is that of the port's network. A rotation has every second request.
+// The same when the policy is that of the port's network. A sample has every second request.
 func TestNetworkThatChanges(t *testing.T) {
-	first, step := rotation.Every(2)
+	first, step := sweep.Every(t, 2)
 	for _, name := range []string{"Attach", "Detach", "Delete"} {
 		for _, rate := range []int64{0, 500, 2000} {
 			if racetest.Few() && rate != 2000 {

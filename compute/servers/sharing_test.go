@@ -10,7 +10,7 @@ import (
 	"github.com/berthcloud/berth/compute/fleet"
 	"github.com/berthcloud/berth/compute/servers"
 	"github.com/berthcloud/berth/internal/racetest"
-	"github.com/berthcloud/berth/internal/rotation"
+	"github.com/berthcloud/berth/internal/sweep"
 	"github.com/berthcloud/berth/placement"
 	"github.com/berthcloud/berth/placement/providertree"
 	"github.com/berthcloud/berth/placement/providertree/providertreetest"
@@ -278,10 +278,10 @@ func storedFixture(t *testing.T) *fixture {
 }
 
 // Whatever happens on the way to placement while a server moves, at whatever request, and wherever
-// the process ends, the server has of the shared storage what its flavor requests, once. A rotation
+// the process ends, the server has of the shared storage what its flavor requests, once. A sample
 // has a third of the moves.
 func TestSharedStorageSurvives(t *testing.T) {
-	names := rotation.Part(sharedMoves, 3)
+	names := sweep.Sample(t, sharedMoves, 3)
 	if racetest.Few() {
 		names = []string{"ResizeReverted"}
 	}
@@ -306,7 +306,7 @@ func TestSharedStorageSurvives(t *testing.T) {
 		t.Run(name+"/process", func(t *testing.T) {
 			t.Parallel()
 			w := storedFixture(t)
-			first, step := rotation.Every(2)
+			first, step := sweep.Every(t, 2)
 			if racetest.Few() {
 				step = 4
 			}

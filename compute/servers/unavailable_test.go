@@ -19,7 +19,7 @@ import (
 	"github.com/berthcloud/berth/compute/fleet"
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/internal/racetest"
-	"github.com/berthcloud/berth/internal/rotation"
+	"github.com/berthcloud/berth/internal/sweep"
 )
 
 // A login is a client.Access that requests a token for each request.
@@ -82,10 +82,10 @@ func (w *fixture) outcome() string {
 
 // A service that refuses connections for a while changes nothing about what becomes of servers,
 // whatever is done with them, and at whatever request it begins: only requests of users are refused
-// meanwhile. An attachment, whose caller waits, goes on when the service is there again. A rotation
+// meanwhile. An attachment, whose caller waits, goes on when the service is there again. A sample
 // has an eighth of the scenarios besides Boot.
 func TestServersWaitForServices(t *testing.T) {
-	names := append(rotation.Part(slices.Sorted(maps.Keys(scenarios)), 8), "Boot")
+	names := append(sweep.Sample(t, slices.Sorted(maps.Keys(scenarios)), 8), "Boot")
 	if racetest.Few() {
 		names = []string{"Boot"}
 	}

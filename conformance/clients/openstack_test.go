@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/berthcloud/berth/conformance/clients/rest"
-	"github.com/berthcloud/berth/internal/rotation"
+	"github.com/berthcloud/berth/internal/sweep"
 	"github.com/berthcloud/berth/internal/upstreamtest"
 )
 
@@ -30,7 +30,7 @@ const (
 	pluginFiles = "/usr/lib/python3/dist-packages/osc_placement-*.egg-info/entry_points.txt"
 )
 
-// TestOpenStack runs the scripts, each on an empty service. A rotation has half of them on Berth,
+// TestOpenStack runs the scripts, each on an empty service. A sample has half of them on Berth,
 // and a third on upstream's, which prints what it printed when they were recorded.
 func TestOpenStack(t *testing.T) {
 	requireOpenStack(t)
@@ -41,9 +41,9 @@ func TestOpenStack(t *testing.T) {
 		switch {
 		case *update: // all of them
 		case strings.HasSuffix(t.Name(), "/Upstream"):
-			files = rotation.Part(files, 3)
+			files = sweep.Sample(t, files, 3)
 		default:
-			files = rotation.Part(files, 2)
+			files = sweep.Sample(t, files, 2)
 		}
 		for _, path := range files {
 			t.Run(strings.TrimSuffix(filepath.Base(path), ".txt"), func(t *testing.T) {

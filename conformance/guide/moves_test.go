@@ -16,7 +16,7 @@ import (
 	"github.com/berthcloud/berth/conformance/server"
 	"github.com/berthcloud/berth/internal/fakehosts"
 	"github.com/berthcloud/berth/internal/keystonetest"
-	"github.com/berthcloud/berth/internal/rotation"
+	"github.com/berthcloud/berth/internal/sweep"
 )
 
 const moves = "../../docs/operations/moves.md"
@@ -31,13 +31,9 @@ var (
 )
 
 // TestMoves runs the commands of the page about moves of servers, with "berth up" and two hosts,
-// and compares their output with the page. With -record it writes the output. Every second rotation
-// leaves it out: those that run TestFirstSteps.
+// and compares their output with the page. With -record it writes the output.
 func TestMoves(t *testing.T) {
 	openstack.Need(t)
-	if first, step := rotation.Every(2); first == 0 && step > 1 {
-		return
-	}
 	const dir = "/root/.local/share/berth/up" // on the page
 	_, here := server.StartBerthUp(t, "--hosts", "2")
 	admin := newTerminal(t, openrc(t, here+"/admin-openrc"))
@@ -51,8 +47,8 @@ func TestMoves(t *testing.T) {
 }
 
 // TestMovesWithDebians runs the commands of the page with Berth's compute service with Debian's
-// Placement, Debian's Neutron or both: one of the three in every second rotation. "berth audit"
-// finds nothing between the moves.
+// Placement, Debian's Neutron or both: a sample has one of the three. "berth audit" finds
+// nothing between the moves.
 func TestMovesWithDebians(t *testing.T) {
 	openstack.Need(t)
 	mixes := map[string]func(*testing.T) *cloud{
@@ -60,7 +56,7 @@ func TestMovesWithDebians(t *testing.T) {
 		"Neutron":   func(t *testing.T) *cloud { return withNeutron(t, berthAt, startBerthsCompute) },
 		"Both":      func(t *testing.T) *cloud { return withNeutron(t, debiansAt, startBerthsCompute) },
 	}
-	for _, name := range rotation.Part(slices.Sorted(maps.Keys(mixes)), 6) {
+	for _, name := range sweep.Sample(t, slices.Sorted(maps.Keys(mixes)), 3) {
 		t.Run(name, func(t *testing.T) {
 			c := mixes[name](t)
 			admin := newTerminal(t, c.login("admin"))

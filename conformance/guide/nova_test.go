@@ -18,13 +18,13 @@ import (
 	"github.com/berthcloud/berth/conformance/server"
 	"github.com/berthcloud/berth/internal/fakehosts"
 	"github.com/berthcloud/berth/internal/keystonetest"
-	"github.com/berthcloud/berth/internal/rotation"
 	"github.com/berthcloud/berth/internal/servertest"
+	"github.com/berthcloud/berth/internal/sweep"
 )
 
 // TestBootWithNova plays the guide to its end with Debian's Nova and Keystone, and Berth's
-// placement and network services and with Debian's in place of either: one of the three in each
-// rotation.
+// placement and network services and with Debian's in place of either: a sample has
+// one of the three.
 func TestBootWithNova(t *testing.T) {
 	openstack.Need(t)
 	mixes := map[string]struct {
@@ -44,7 +44,7 @@ func TestBootWithNova(t *testing.T) {
 			func(t *testing.T) *cloud { return withNeutron(t, berthAt, startNova) }, []string{"boot.txt"}, unlikeNeutron,
 		},
 	}
-	for _, name := range rotation.Part(slices.Sorted(maps.Keys(mixes)), 3) {
+	for _, name := range sweep.Sample(t, slices.Sorted(maps.Keys(mixes)), 3) {
 		mix := mixes[name]
 		t.Run(name, func(t *testing.T) {
 			c := mix.start(t)

@@ -7,19 +7,15 @@ import (
 
 	"github.com/berthcloud/berth/conformance/clients/openstack"
 	"github.com/berthcloud/berth/conformance/server"
-	"github.com/berthcloud/berth/internal/rotation"
 )
 
 const numa = "../../docs/operations/numa.md"
 
 // TestNUMA runs the commands of the page about NUMA nodes, with "berth up", which is started again
 // with other hosts where the page says so, and compares their output with the page. With -record it
-// writes the output. Every second rotation leaves it out: those that run TestMoves.
+// writes the output.
 func TestNUMA(t *testing.T) {
 	openstack.Need(t)
-	if first, step := rotation.Every(2); first == 1 && step > 1 {
-		return
-	}
 	here := t.TempDir()
 	var cloud *server.Page
 	start := func(flags ...string) *terminal {

@@ -11,7 +11,7 @@ import (
 
 	"github.com/berthcloud/berth/conformance/clients/rest"
 	"github.com/berthcloud/berth/internal/dbtest"
-	"github.com/berthcloud/berth/internal/rotation"
+	"github.com/berthcloud/berth/internal/sweep"
 )
 
 const (
@@ -171,9 +171,9 @@ func (l *load) compare() {
 	}
 }
 
-// TestGaleraNodesFail harms one node of three, in one of two ways in each rotation.
+// TestGaleraNodesFail harms one node of three. A sample has one of two ways.
 func TestGaleraNodesFail(t *testing.T) {
-	for _, fault := range rotation.Part([]struct {
+	for _, fault := range sweep.Sample(t, []struct {
 		name string
 		harm func(*dbtest.Server)
 	}{
@@ -211,10 +211,10 @@ func TestInstanceIsKilled(t *testing.T) {
 	under(t, f, func() { f[1].Kill(); time.Sleep(time.Second); f[1].Restart() })
 }
 
-// TestNetworkToTheDatabaseFails harms the connections of one instance of three, in two of four ways
-// in each rotation.
+// TestNetworkToTheDatabaseFails harms the connections of one instance of three. A sample has
+// two of four ways.
 func TestNetworkToTheDatabaseFails(t *testing.T) {
-	for _, fault := range rotation.Part([]struct {
+	for _, fault := range sweep.Sample(t, []struct {
 		name string
 		harm func(*dbtest.Proxy)
 	}{

@@ -13,7 +13,7 @@ import (
 
 	"github.com/berthcloud/berth/conformance/server"
 	"github.com/berthcloud/berth/internal/dbtest"
-	"github.com/berthcloud/berth/internal/rotation"
+	"github.com/berthcloud/berth/internal/sweep"
 )
 
 // An engine is a server for placement's database.
@@ -87,12 +87,9 @@ func onEach(t *testing.T, fn func(t *testing.T, db *database)) {
 	}
 }
 
-// onPart is onEach in which a rotation has one of the engines: tests with successive numbers have
-// different ones.
-func onPart(t *testing.T, n int, fn func(t *testing.T, db *database)) {
-	first, step := rotation.Every(len(engines))
-	for at := (first + n) % step; at < len(engines); at += step {
-		e := engines[at]
+// onSample is onEach in which a sample has one of the engines.
+func onSample(t *testing.T, fn func(t *testing.T, db *database)) {
+	for _, e := range sweep.Sample(t, engines, len(engines)) {
 		t.Run(e.name, func(t *testing.T) { fn(t, newDatabase(t, e, e.server(t))) })
 	}
 }

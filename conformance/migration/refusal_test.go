@@ -84,11 +84,11 @@ var refusals = []refusal{
 }
 
 // TestRefusals starts Berth on databases that it cannot use. It ends with one line that says what
-// to do, without writing anything. A rotation has each of them on one of the engines.
+// to do, without writing anything. A sample has each of them on one of the engines.
 func TestRefusals(t *testing.T) {
-	for n, r := range refusals {
+	for _, r := range refusals {
 		t.Run(r.name, func(t *testing.T) {
-			onPart(t, n, func(t *testing.T, db *database) {
+			onSample(t, func(t *testing.T, db *database) {
 				url := r.url(db)
 				refuse(t, db, url, r.code, append(r.says[""], r.says[db.engine.name]...))
 			})

@@ -66,7 +66,7 @@ type gathering struct {
 // of Berth serve one database under load. On MariaDB upstream's service grants too
 // much now and then, also when it is alone; Berth must not add to that.
 func TestSideBySide(t *testing.T) {
-	onPart(t, 0, func(t *testing.T, db *database) {
+	onSample(t, func(t *testing.T, db *database) {
 		g := gather(db.upstreamParty(), db.berthParty(1), db.berthParty(2))
 		g.t, g.lax = t, db.engine.name == "MariaDB"
 		g.fight()
@@ -75,7 +75,7 @@ func TestSideBySide(t *testing.T) {
 
 // TestBerthsSideBySide is the same without upstream's service, so that there is no overcommitment.
 func TestBerthsSideBySide(t *testing.T) {
-	onPart(t, 1, func(t *testing.T, db *database) {
+	onSample(t, func(t *testing.T, db *database) {
 		g := gather(db.berthParty(1), db.berthParty(2), db.berthParty(3))
 		g.t = t
 		g.fight()

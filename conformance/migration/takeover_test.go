@@ -24,7 +24,7 @@ func sameLines(t *testing.T, what string, want, got []string) {
 // TestThereAndBack takes over the database of a cloud from upstream's service, uses it and returns
 // to upstream's.
 func TestThereAndBack(t *testing.T) {
-	onPart(t, 0, func(t *testing.T, db *database) {
+	onSample(t, func(t *testing.T, db *database) {
 		upstream := db.upstream()
 		newCloud(t, upstream.URL()).fill()
 		want, schema := observe(t, upstream.URL()), db.schema(false)
@@ -75,7 +75,7 @@ func (w cloud) changeBack() {
 // TestBackAndThere begins with a database that Berth created: upstream's tools find nothing to do,
 // its service uses it, and Berth continues with its data.
 func TestBackAndThere(t *testing.T) {
-	onPart(t, 1, func(t *testing.T, db *database) {
+	onSample(t, func(t *testing.T, db *database) {
 		berth := db.berth(nil)
 		newCloud(t, berth.URL()).fill()
 		want := observe(t, berth.URL())

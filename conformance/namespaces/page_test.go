@@ -12,7 +12,6 @@ import (
 
 	"github.com/berthcloud/berth/conformance/clients/openstack"
 	"github.com/berthcloud/berth/conformance/server"
-	"github.com/berthcloud/berth/internal/rotation"
 	"github.com/berthcloud/berth/internal/traffictest"
 )
 
@@ -23,9 +22,6 @@ var received = regexp.MustCompile(`(?m)^\[ +\d+\] .* ([0-9.]+) Mbits/sec +receiv
 // that a server with a guarantee gets it next to another one, and much less without it.
 func TestPageIsTyped(t *testing.T) {
 	traffictest.Need(t, "tc", "iperf3")
-	if first, _ := rotation.Every(2); first != 0 {
-		return // TestManualIsTyped runs
-	}
 	for try := 1; ; try++ {
 		with, without := typePage(t)
 		t.Logf("try %d: with the guarantee %.0f Mbit/s, without %.0f", try, with, without)
@@ -81,9 +77,6 @@ const manual = "../../docs/operations/namespaces.md"
 func TestManualIsTyped(t *testing.T) {
 	traffictest.Need(t, "tc", "iperf3")
 	openstack.Need(t)
-	if first, step := rotation.Every(2); first == 0 && step > 1 {
-		return // TestPageIsTyped runs
-	}
 	text, err := os.ReadFile(manual)
 	if err != nil {
 		t.Fatal(err)

@@ -8,7 +8,7 @@ import (
 	"github.com/berthcloud/berth/conformance/neutron"
 	"github.com/berthcloud/berth/conformance/nova"
 	"github.com/berthcloud/berth/conformance/server"
-	"github.com/berthcloud/berth/internal/rotation"
+	"github.com/berthcloud/berth/internal/sweep"
 )
 
 var update = flag.Bool("update", false, "rewrite the dialogues with what the distribution's Nova answers")
@@ -16,14 +16,14 @@ var update = flag.Bool("update", false, "rewrite the dialogues with what the dis
 func TestMain(m *testing.M) { server.Main(m) }
 
 // TestCloud compares the dialogues about servers and hosts with the whole of the distribution's
-// Nova; -update writes its answers. A rotation has a third of them.
+// Nova; -update writes its answers. A sample has a third of them.
 func TestCloud(t *testing.T) {
 	if testing.Short() {
 		t.Skip("NOT TESTED with the real Nova: -short leaves it out")
 	}
 	files := dialogues(t, "testdata/cloud/*.txt")
 	if !*update {
-		files = rotation.Part(files, 3)
+		files = sweep.Sample(t, files, 3)
 	}
 	hold(t, nova.StartCloud(t), files)
 }

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/berthcloud/berth/conformance/clients/rest"
-	"github.com/berthcloud/berth/internal/rotation"
+	"github.com/berthcloud/berth/internal/sweep"
 )
 
 // A plant puts a fault into a stack, and undoes it at the end of its test.
@@ -649,7 +649,7 @@ func (s *stack) withoutService(t *testing.T) {
 	rows(t, s.novaSQL, "UPDATE services SET deleted = id"+owner, "UPDATE services SET deleted = 0"+owner)
 }
 
-// parts are how many runs in a rotation inject all faults, and have them repaired. Reading Debian's
+// parts are of how many faults a sample injects one, and has one repaired. Reading Debian's
 // cloud takes seconds. Three, by which groups of tests are divided, is no factor.
 func (s *stack) parts() (planted, repaired int) {
 	if s.debian {
@@ -658,15 +658,14 @@ func (s *stack) parts() (planted, repaired int) {
 	return 1, 4
 }
 
-// here are the plants of a run that are possible in a stack. A run in a rotation has one of so many
-// parts.
-func (s *stack) here(parts int, ok func(p plant) bool) (here []plant) {
+// here are the plants of a run that are possible in a stack. A sample has one of so many.
+func (s *stack) here(t *testing.T, parts int, ok func(p plant) bool) (here []plant) {
 	for _, p := range plants {
 		if (s.debian || p.only == both) && ok(p) {
 			here = append(here, p)
 		}
 	}
-	return rotation.Part(here, parts)
+	return sweep.Sample(t, here, parts)
 }
 
 // title names the test of a plant.
@@ -676,7 +675,7 @@ func (p plant) title() string { return strings.TrimSuffix(p.code+"/"+p.name, "/"
 // seen with the next one.
 func (s *stack) plant(t *testing.T) {
 	parts, _ := s.parts()
-	for _, p := range s.here(parts, func(plant) bool { return true }) {
+	for _, p := range s.here(t, parts, func(plant) bool { return true }) {
 		t.Run(p.title(), func(t *testing.T) {
 			about := p.plant(t, s)
 			var args []string

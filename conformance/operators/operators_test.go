@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/berthcloud/berth/conformance/server"
-	"github.com/berthcloud/berth/internal/rotation"
+	"github.com/berthcloud/berth/internal/sweep"
 )
 
 // TestDebian is about Debian's services.
@@ -36,7 +36,7 @@ func TestEveryKind(t *testing.T) {
 }
 
 // all are the tests of a stack, which starts once for all of them. Each leaves it as it was. A run
-// in a rotation has one of three groups.
+// in a sample has one of three groups.
 func (s *stack) all(t *testing.T) {
 	t.Run("Healthy", func(t *testing.T) {
 		if got := s.berth(t, nil, "audit"); got.code != 0 || got.stdout != "no findings\n" {
@@ -60,7 +60,7 @@ func (s *stack) all(t *testing.T) {
 		func(t *testing.T) { t.Run("Faults", s.plant) },
 		func(t *testing.T) { t.Run("Repaired", s.repairs) },
 	}
-	for _, group := range rotation.Part(groups, 3) {
+	for _, group := range sweep.Sample(t, groups, 3) {
 		group(t)
 	}
 }

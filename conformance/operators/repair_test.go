@@ -76,7 +76,7 @@ func (s *stack) repairs(t *testing.T) {
 		return p.repaired && !(s.debian && strings.HasPrefix(p.code, "consumer-") && strings.Contains(p.code, "type"))
 	}
 	_, parts := s.parts()
-	for i, p := range s.here(parts, repaired) {
+	for i, p := range s.here(t, parts, repaired) {
 		t.Run(p.title(), func(t *testing.T) {
 			p.plant(t, s)
 			for _, f := range s.audit(t) {

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/berthcloud/berth/internal/rotation"
+	"github.com/berthcloud/berth/internal/sweep"
 )
 
 // boots is about a boot that failed, with the questions of an operator.
@@ -27,7 +27,7 @@ func (s *stack) boots(t *testing.T) {
 		code int
 		says string
 	}
-	for _, tc := range rotation.Part([]boot{
+	for _, tc := range sweep.Sample(t, []boot{
 		{[]string{"--server", failed, "--port", "vast"}, 6, missing},
 		{[]string{"--server", "failed", "--port", "vast"}, 6, missing},
 		{[]string{"--request-id", request, "--port", "vast"}, 6, missing},
@@ -60,7 +60,7 @@ func (s *stack) readers(t *testing.T) {
 		code         int
 		says         []string // on standard error
 	}
-	for _, tc := range rotation.Part([]reading{
+	for _, tc := range sweep.Sample(t, []reading{
 		{"project-reader", "explain resources=VCPU:1", 1, []string{placement}},
 		{"project-reader", "explain --flavor small", 1, []string{placement}},
 		{"project-reader", "capacity headroom --flavor small", 1, []string{placement}},

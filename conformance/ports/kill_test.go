@@ -11,7 +11,7 @@ import (
 
 	"github.com/berthcloud/berth/conformance/clients/rest"
 	"github.com/berthcloud/berth/conformance/server"
-	"github.com/berthcloud/berth/internal/rotation"
+	"github.com/berthcloud/berth/internal/sweep"
 )
 
 // theServer is the server whose ports are changed.
@@ -68,16 +68,16 @@ func (c *cloud) networkChange(from, to int) request {
 
 // TestKilledChanges kills the service at each of its requests to placement, before the request
 // arrives and before the answer returns, for each kind of change. After a restart it repairs the
-// state, and the change can be made. A rotation has half of the kinds on SQLite, and one on
+// state, and the change can be made. A sample has half of the kinds on SQLite, and one on
 // database servers.
 func TestKilledChanges(t *testing.T) {
 	onEach(t, func(t *testing.T, kind server.DatabaseKind) {
 		all := newCloud(t, kind, 1, nil)
 		names := slices.Sorted(maps.Keys(changes))
 		if kind == server.SQLite {
-			names = rotation.Part(names, 2)
+			names = sweep.Sample(t, names, 2)
 		} else {
-			names = rotation.Part(names, len(names))
+			names = sweep.Sample(t, names, len(names))
 		}
 		for _, name := range names {
 			prepare := changes[name]
@@ -147,11 +147,11 @@ func (c *cloud) kills(number int, after bool, do func()) (killed bool) {
 }
 
 // TestKilledSyncs kills the service at each of its requests that sync agents' devices to placement:
-// of a new host, and then of other devices there. A rotation has every third request.
+// of a new host, and then of other devices there. A sample has every third request.
 func TestKilledSyncs(t *testing.T) {
 	onEach(t, func(t *testing.T, kind server.DatabaseKind) {
 		c := newCloud(t, kind, 1, nil)
-		first, step := rotation.Every(3)
+		first, step := sweep.Every(t, 3)
 		if kind != server.SQLite {
 			first, step = 0, 7
 		}

@@ -14,18 +14,18 @@ import (
 
 	"github.com/berthcloud/berth/conformance/clients/rest"
 	"github.com/berthcloud/berth/conformance/server"
-	"github.com/berthcloud/berth/internal/rotation"
+	"github.com/berthcloud/berth/internal/sweep"
 )
 
 // rounds is how often requests meet.
 const rounds = 6
 
 // onFleets runs a test with two instances on a database of each kind, one on SQLite, which allows
-// no more. A rotation has one of the database servers.
+// no more. A sample has one of the database servers.
 func onFleets(t *testing.T, config map[string]map[string]string, test func(*cloud)) {
 	t.Helper()
 	t.Run(string(server.SQLite), func(t *testing.T) { test(newCloud(t, server.SQLite, 1, config)) })
-	for _, kind := range rotation.Part([]server.DatabaseKind{server.MariaDB, server.PostgreSQL}, 2) {
+	for _, kind := range sweep.Sample(t, []server.DatabaseKind{server.MariaDB, server.PostgreSQL}, 2) {
 		t.Run(string(kind), func(t *testing.T) { test(newCloud(t, kind, 2, config)) })
 	}
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/berthcloud/berth/conformance/clients/rest"
 	"github.com/berthcloud/berth/conformance/server"
-	"github.com/berthcloud/berth/internal/rotation"
+	"github.com/berthcloud/berth/internal/sweep"
 )
 
 var (
@@ -24,7 +24,7 @@ func TestMain(m *testing.M) { server.Main(m) }
 // testdata has the scenarios of the search.
 const testdata = "../../placement/candidates/testdata/"
 
-// TestScenarios plays all files on Berth's program. A rotation has a third of them on upstream's
+// TestScenarios plays all files on Berth's program. A sample has a third of them on upstream's
 // service, which answers as it did when they were recorded.
 func TestScenarios(t *testing.T) {
 	t.Run("Upstream", func(t *testing.T) {
@@ -49,7 +49,7 @@ func play(t *testing.T, c *rest.Client, upstream bool) {
 		t.Fatalf("%s: %v, %d files", *only, err, len(paths))
 	}
 	if upstream && !*update {
-		paths = rotation.Part(paths, 3)
+		paths = sweep.Sample(t, paths, 3)
 	}
 	for _, path := range paths {
 		t.Run(strings.TrimSuffix(filepath.Base(path), ".txt"), func(t *testing.T) {

@@ -9,12 +9,12 @@ import (
 	"time"
 
 	"github.com/berthcloud/berth/conformance/clients/rest"
-	"github.com/berthcloud/berth/internal/rotation"
+	"github.com/berthcloud/berth/internal/sweep"
 )
 
 // TestFailingPeers makes a peer service fail from each of the service's requests to it on, in
 // each of some ways, until the service has no further retries. After the peer service's recovery
-// the state is repaired. A rotation has one of the ways for each scenario.
+// the state is repaired. A sample has one of the ways for each scenario.
 func TestFailingPeers(t *testing.T) {
 	t.Parallel()
 	var names []string
@@ -24,7 +24,7 @@ func TestFailingPeers(t *testing.T) {
 			names = append(names, s+kinds[(i+k)%len(kinds)])
 		}
 	}
-	names = rotation.Part(names, len(kinds))
+	names = sweep.Sample(t, names, len(kinds))
 	slices.SortStableFunc(names, func(a, b string) int { return strings.Compare(kindOf(a), kindOf(b)) })
 	atOnce(t, names, func(t *testing.T, name string) {
 		kind, n := kindOf(name), berths(t)
@@ -119,10 +119,10 @@ func (c *cloud) change(port string, policy any) {
 }
 
 // TestPortsChangeMeanwhile changes a port, or deletes it, at each request for booting a server with
-// it. A rotation has two of the four changes.
+// it. A sample has two of the four changes.
 func TestPortsChangeMeanwhile(t *testing.T) {
 	t.Parallel()
-	names := rotation.Part([]string{"MorePromised", "LessPromised", "NoPolicy", "Deleted"}, 2)
+	names := sweep.Sample(t, []string{"MorePromised", "LessPromised", "NoPolicy", "Deleted"}, 2)
 	atOnce(t, names, func(t *testing.T, name string) {
 		c := newCloud(t, 2)
 		for number, met := 1, true; met; number++ {

@@ -12,19 +12,20 @@ import (
 	"testing"
 	"time"
 
-	"github.com/berthcloud/berth/internal/rotation"
+	"github.com/berthcloud/berth/internal/sweep"
 )
 
 // A try is one case of a sweep: something fails at a place of a move. It returns whether the place
 // was reached.
 type try func(c *cloud, v variant, place int) (met bool)
 
-// sweep has something fail at each of the places of moves, and at last at none. Some clouds work at
-// the same time. A rotation has one of some shares of the moves, and of those every step-th place.
-func sweep(t *testing.T, all []variant, shares, step int, clouds func(*testing.T) *cloud, one try) {
+// failEverywhere has something fail at each of the places of moves, and at last at none. Some clouds
+// work at the same time. A sample has one of some shares of the moves, and of those every step-th
+// place.
+func failEverywhere(t *testing.T, all []variant, shares, step int, clouds func(*testing.T) *cloud, one try) {
 	t.Helper()
 	const atSameTime = 5
-	offset, every := rotation.Every(shares * step)
+	offset, every := sweep.Every(t, shares*step)
 	if every > 1 {
 		var share []variant
 		for i := offset % shares; i < len(all); i += shares {
@@ -74,20 +75,20 @@ func withAll(peers ...string) (all []variant) {
 
 // TestMovesOfKilledService kills the compute service at each of its requests to placement and to
 // the network service while servers are moved, before the request arrives or before the answer
-// returns, in turn. A rotation has every 16th case of a sixth of the moves.
+// returns, in turn. A sample has every 16th case of a sixth of the moves.
 func TestMovesOfKilledService(t *testing.T) {
 	t.Parallel()
-	sweep(t, variants(), 6, 16, twoHosts, func(c *cloud, v variant, place int) (met bool) {
+	failEverywhere(t, variants(), 6, 16, twoHosts, func(c *cloud, v variant, place int) (met bool) {
 		return c.survives(v.scenario(), (place+1)/2, place%2 == 0)
 	})
 }
 
 // TestMovesOfKilledNetwork kills the network service at each of the compute service's requests to
-// it while servers are moved, before it gets the request or before its answer returns. A rotation
+// it while servers are moved, before it gets the request or before its answer returns. A sample
 // has every 8th case of a sixth of the moves.
 func TestMovesOfKilledNetwork(t *testing.T) {
 	t.Parallel()
-	sweep(t, withAll("network"), 6, 8, twoHosts, func(c *cloud, v variant, place int) (met bool) {
+	failEverywhere(t, withAll("network"), 6, 8, twoHosts, func(c *cloud, v variant, place int) (met bool) {
 		do, look := v.scenario()(c)
 		after := place%2 == 0
 		h := c.ways.haltAt(v.to, (place+1)/2, after)
@@ -129,7 +130,7 @@ func (c *cloud) resumes() {
 
 // TestMovesWithFailingPeers makes a peer service fail from each of the compute service's requests
 // to it on while servers are moved, or has one of them take effect when its sender has given up. A
-// rotation has every 8th case of a sixth of the moves.
+// sample has every 8th case of a sixth of the moves.
 func TestMovesWithFailingPeers(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []string{unavailable, refused, late, lands, slow} {
@@ -142,7 +143,7 @@ func TestMovesWithFailingPeers(t *testing.T) {
 				}
 				return newCloudWith(t, 2, n)
 			}
-			sweep(t, withAll("placement", "network"), 6, 8, impatient, func(c *cloud, v variant, place int) (met bool) {
+			failEverywhere(t, withAll("placement", "network"), 6, 8, impatient, func(c *cloud, v variant, place int) (met bool) {
 				return c.bears(v.scenario(), place, trouble{v.to, kind})
 			})
 		})
@@ -150,11 +151,11 @@ func TestMovesWithFailingPeers(t *testing.T) {
 }
 
 // TestMovesWithoutCommits has the database refuse one of the changes of operations, and all that
-// follow, while servers are moved, and kills the compute service then. A rotation has every 8th
+// follow, while servers are moved, and kills the compute service then. A sample has every 8th
 // case of a third of the moves.
 func TestMovesWithoutCommits(t *testing.T) {
 	t.Parallel()
-	sweep(t, withAll("database"), 3, 8, twoHosts, func(c *cloud, v variant, place int) (met bool) {
+	failEverywhere(t, withAll("database"), 3, 8, twoHosts, func(c *cloud, v variant, place int) (met bool) {
 		do, look := v.scenario()(c)
 		refused, accept := c.refuses(place)
 		done := make(chan struct{})
@@ -264,10 +265,10 @@ func (c *cloud) exec(statement string) {
 
 // TestMovesFromDyingHosts has a host die with each thing that hosts do while servers are moved,
 // before it does it or before it reports it. What was under way ends without the host, which has
-// exactly its servers when it is back. A rotation has every 4th case of half of the moves.
+// exactly its servers when it is back. A sample has every 4th case of half of the moves.
 func TestMovesFromDyingHosts(t *testing.T) {
 	t.Parallel()
-	sweep(t, withAll("host"), 2, 4, twoHosts, func(c *cloud, v variant, place int) (met bool) {
+	failEverywhere(t, withAll("host"), 2, 4, twoHosts, func(c *cloud, v variant, place int) (met bool) {
 		do, look := v.scenario()(c)
 		if strings.HasSuffix(v.move, "Fails") {
 			return false
@@ -310,7 +311,7 @@ func TestMovesFromDyingHosts(t *testing.T) {
 
 // TestMovesByTwoServices has two compute services on one database, of which one stands still at one
 // of its requests until the other has taken over what it was at. What it does when it goes on has
-// no effect. A rotation has every 16th case of two of the moves.
+// no effect. A sample has every 16th case of two of the moves.
 func TestMovesByTwoServices(t *testing.T) {
 	t.Parallel()
 	two := func(t *testing.T) *cloud {
@@ -318,7 +319,7 @@ func TestMovesByTwoServices(t *testing.T) {
 		n.second, n.patience = true, 2
 		return newCloudWith(t, 2, n)
 	}
-	sweep(t, withAll("any"), 9, 16, two, func(c *cloud, v variant, place int) (met bool) {
+	failEverywhere(t, withAll("any"), 9, 16, two, func(c *cloud, v variant, place int) (met bool) {
 		do, look := v.scenario()(c)
 		after := place%2 == 0
 		met = c.halts("", place, after, do, func(h *halt, from string) {

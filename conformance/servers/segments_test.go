@@ -12,7 +12,7 @@ import (
 	"github.com/berthcloud/berth/conformance/clients/rest"
 	"github.com/berthcloud/berth/conformance/server"
 	"github.com/berthcloud/berth/internal/fakehosts"
-	"github.com/berthcloud/berth/internal/rotation"
+	"github.com/berthcloud/berth/internal/sweep"
 )
 
 // A segmented is a network service that keeps segments of routed networks in placement and compute,
@@ -151,11 +151,11 @@ func (s *segmented) becomes(segment, want string) {
 // TestKilledSegmentSyncs kills the network service at each of its requests to placement and compute
 // for a segment of a routed network, before the request arrives and before the answer returns: a
 // subnet is created, a port reserves an address and is deleted, and so is the network. After a
-// restart the service finishes what it has begun. A rotation has every fourth request.
+// restart the service finishes what it has begun. A sample has every fourth request.
 func TestKilledSegmentSyncs(t *testing.T) {
 	t.Parallel()
 	s := newSegmented(t)
-	first, step := rotation.Every(4)
+	first, step := sweep.Every(t, 4)
 	for number := 1 + first; ; number += step {
 		for _, after := range []bool{false, true} {
 			network := s.make("/v2.0/networks", "network", rest.Object{

@@ -19,7 +19,7 @@ import (
 
 	"github.com/berthcloud/berth/conformance/clients/rest"
 	"github.com/berthcloud/berth/conformance/server"
-	"github.com/berthcloud/berth/internal/rotation"
+	"github.com/berthcloud/berth/internal/sweep"
 )
 
 func TestMain(m *testing.M) { server.Main(m) }
@@ -33,7 +33,7 @@ var always = []string{
 	"tempest.api.compute.servers.test_server_actions.ServerActionsTestJSON.test_shelve_paused_server",
 }
 
-// modules are divided into parts: a rotation has one of them.
+// modules are divided into parts: a sample has one of them.
 var modules = []string{
 	"tempest.api.compute.admin.test_live_migration",
 	"tempest.api.compute.admin.test_migrations",
@@ -112,7 +112,7 @@ func TestServers(t *testing.T) {
 	identity, passwords := credentials(t, dir)
 	prepare(t, dir, identity, passwords)
 
-	part := append(slices.Clone(always), rotation.Part(modules, len(modules))...)
+	part := append(slices.Clone(always), sweep.Sample(t, modules, len(modules))...)
 	args := append([]string{"-m", "unittest", "-v"}, part...)
 	cmd := exec.CommandContext(t.Context(), "/usr/bin/python3", args...)
 	cmd.Dir = dir

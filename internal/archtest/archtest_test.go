@@ -228,9 +228,9 @@ var rules = []struct{ pkg, may string }{
 	{"internal/novatest", "internal/upstreamtest"},
 	{"internal/process", ""},
 	{"internal/racetest", ""},
-	{"internal/rotation", ""},
+	{"internal/sweep", ""},
 	{"internal/servertest", "internal/process"},
-	{"internal/sqltest", "config fault internal/dbtest internal/rotation sqlstore sqlstore/migrations sqlstore/sqlconn"},
+	{"internal/sqltest", "config fault internal/dbtest internal/sweep sqlstore sqlstore/migrations sqlstore/sqlconn"},
 	{"internal/storetest", "internal/racetest rows"},
 	{"internal/traffictest", "internal/ovstest internal/process"},
 	{"internal/upstreamtest", ""},
@@ -253,12 +253,12 @@ var testOnly = []string{
 	"conformance/*", "internal/certtest", "internal/dbtest", "internal/keystonetest", "internal/novatest",
 	"internal/ovstest", "internal/servertest", "internal/sqltest", "httpapi/placementapi/placementapitest",
 	"internal/storetest", "internal/golden", "internal/growthtest", "internal/logtest", "internal/racetest",
-	"internal/rotation", "internal/traffictest", "internal/upstreamtest",
+	"internal/sweep", "internal/traffictest", "internal/upstreamtest",
 }
 
 // black are the packages that the black-box tests and their packages may import.
 const black = "conformance/* internal/records internal/dbtest internal/fakehosts internal/keystonetest " +
-	"internal/process internal/rotation internal/servertest internal/traffictest internal/upstreamtest"
+	"internal/process internal/servertest internal/sweep internal/traffictest internal/upstreamtest"
 
 // TestImports checks every file of the tree against the rules.
 func TestImports(t *testing.T) {

@@ -17,7 +17,7 @@ import (
 	"github.com/berthcloud/berth/config"
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/internal/dbtest"
-	"github.com/berthcloud/berth/internal/rotation"
+	"github.com/berthcloud/berth/internal/sweep"
 	"github.com/berthcloud/berth/sqlstore"
 	"github.com/berthcloud/berth/sqlstore/migrations"
 	"github.com/berthcloud/berth/sqlstore/sqlconn"
@@ -66,12 +66,12 @@ func Need(tb testing.TB) {
 	}
 }
 
-// OnServers runs a test on every kind of server, on all at once. A rotation has Galera every third
+// OnServers runs a test on every kind of server, on all at once. A sample has Galera every third
 // time.
 func OnServers(t *testing.T, test func(t *testing.T, url string)) {
 	t.Helper()
 	Need(t)
-	for _, k := range append(Kinds[:2:2], rotation.Part(Kinds[2:], 3)...) {
+	for _, k := range append(Kinds[:2:2], sweep.Sample(t, Kinds[2:], 3)...) {
 		t.Run(k.Name, func(t *testing.T) {
 			t.Parallel()
 			test(t, k.URL(t))

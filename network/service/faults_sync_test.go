@@ -20,7 +20,7 @@ import (
 	"github.com/berthcloud/berth/httpapi/placementapi/placementapitest"
 	"github.com/berthcloud/berth/internal/logtest"
 	"github.com/berthcloud/berth/internal/racetest"
-	"github.com/berthcloud/berth/internal/rotation"
+	"github.com/berthcloud/berth/internal/sweep"
 	"github.com/berthcloud/berth/network"
 	"github.com/berthcloud/berth/network/agents"
 	"github.com/berthcloud/berth/network/service"
@@ -30,7 +30,7 @@ import (
 
 // Whatever happens on the way to placement, at every request of a sync, or at some and
 // all that follow until the next heartbeat: an agent that is said to be synced is, and one that is
-// not becomes it with the heartbeats that follow. A rotation has every second request.
+// not becomes it with the heartbeats that follow. A sample has every second request.
 func TestSyncsSurviveTheWire(t *testing.T) {
 	for fault := range wireFaults {
 		if racetest.Few() && fault != "CutAfterwards" && fault != "Conflict" {
@@ -40,7 +40,7 @@ func TestSyncsSurviveTheWire(t *testing.T) {
 			t.Run(fmt.Sprintf("%s/%v", fault, on), func(t *testing.T) {
 				t.Parallel()
 				d := newDrill(t, placementapitest.New(t, placementservice.DefaultSettings()), fault)
-				first, step := rotation.Every(2)
+				first, step := sweep.Every(t, 2)
 				if on {
 					step = 4
 				}

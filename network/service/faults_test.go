@@ -9,7 +9,7 @@ import (
 
 	"github.com/berthcloud/berth/httpapi/placementapi/placementapitest"
 	"github.com/berthcloud/berth/internal/racetest"
-	"github.com/berthcloud/berth/internal/rotation"
+	"github.com/berthcloud/berth/internal/sweep"
 	"github.com/berthcloud/berth/network/service"
 	"github.com/berthcloud/berth/network/topology"
 	"github.com/berthcloud/berth/placement/providertree/providertreetest"
@@ -114,11 +114,11 @@ func TestMovesSurviveTheWire(t *testing.T) {
 }
 
 // survives makes a change again and again, on whose way to placement something breaks,
-// at each request in turn. A rotation has every second request.
+// at each request in turn. A sample has every second request.
 func (c *cloud) survives(s step, placement http.Handler, fault string, on bool) {
 	c.t.Helper()
 	wire, places := newWire(c.t, placement, patience(fault))
-	first, step := rotation.Every(2)
+	first, step := sweep.Every(c.t, 2)
 	for at, met := 1+first, true; met && !c.t.Failed(); at += step {
 		c.prepare(s)
 		wire.breaks(wireFaults[fault], at, on)

@@ -11,7 +11,7 @@ import (
 
 	"github.com/berthcloud/berth/internal/golden"
 	"github.com/berthcloud/berth/internal/racetest"
-	"github.com/berthcloud/berth/internal/rotation"
+	"github.com/berthcloud/berth/internal/sweep"
 )
 
 // A question is a cloud, and what is done to it, line by line. These make the cloud:
@@ -57,7 +57,7 @@ func TestScenarios(t *testing.T) {
 }
 
 // What a scenario does last may end anywhere, with the process or with placement. Once they are
-// back, everything is as it was before, or as it is when nothing ends. A rotation has every second
+// back, everything is as it was before, or as it is when nothing ends. A sample has every second
 // question.
 func TestScenariosSurviveTheEnd(t *testing.T) {
 	if testing.Short() {
@@ -66,7 +66,7 @@ func TestScenariosSurviveTheEnd(t *testing.T) {
 	for _, file := range golden.Files(t, "testdata/*.txt") {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			t.Parallel()
-			first, step := rotation.Every(2)
+			first, step := sweep.Every(t, 2)
 			n := 0
 			golden.Answer(t, file, func(t *testing.T, question []string) []string {
 				t.Helper()

@@ -27,7 +27,7 @@ import (
 
 	"github.com/berthcloud/berth/internal/certtest"
 	"github.com/berthcloud/berth/internal/golden"
-	"github.com/berthcloud/berth/internal/rotation"
+	"github.com/berthcloud/berth/internal/sweep"
 	"github.com/berthcloud/berth/internal/upstreamtest"
 	"github.com/berthcloud/berth/ops/cloudapi"
 )
@@ -354,7 +354,7 @@ func TestLoginsAreUpstreams(t *testing.T) {
 		return got
 	}
 	recorded := readRecordedLogins(t)
-	first, step := rotation.Every(8)
+	first, step := sweep.Every(t, 8)
 	var record strings.Builder // in the order of the cases
 	for i, c := range loginCases(t) {
 		requests := recorded[c.name]

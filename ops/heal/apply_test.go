@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/berthcloud/berth/guarantee"
-	"github.com/berthcloud/berth/internal/rotation"
+	"github.com/berthcloud/berth/internal/sweep"
 	"github.com/berthcloud/berth/ops/audit"
 	"github.com/berthcloud/berth/ops/audit/audittest"
 	"github.com/berthcloud/berth/ops/cloud"
@@ -32,7 +32,7 @@ func TestChangedCloudRefusesPlans(t *testing.T) {
 		}
 	}
 	servers, records := 0, 0
-	part := rotation.Part(faults, 2)
+	part := sweep.Sample(t, faults, 2)
 	for _, fault := range part {
 		fc := faulty(t, fault)
 		before := fc.read()

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/berthcloud/berth/internal/rotation"
+	"github.com/berthcloud/berth/internal/sweep"
 	"github.com/berthcloud/berth/ops/audit"
 	"github.com/berthcloud/berth/ops/audit/audittest"
 	"github.com/berthcloud/berth/ops/cloud"
@@ -51,7 +51,8 @@ func twice(c *cloud.Cloud) bool {
 	})
 }
 
-// Two faults at a time are repaired, each next to the other.
+// Two faults at a time are repaired, each next to the other. All pairs take minutes; a sample has
+// every 74th.
 func TestTwoFaultsAreHealed(t *testing.T) {
 	var faults []audittest.Fault
 	for _, p := range audittest.Faults {
@@ -59,10 +60,7 @@ func TestTwoFaultsAreHealed(t *testing.T) {
 			faults = append(faults, p)
 		}
 	}
-	first, step := rotation.Every(2 * pairs)
-	if step == 1 {
-		step = pairs
-	}
+	first, step := sweep.Every(t, 74)
 	injected := 0
 	for i, fault := range faults {
 		for k, other := range faults[:i] {
@@ -82,14 +80,10 @@ func TestTwoFaultsAreHealed(t *testing.T) {
 	}
 }
 
-// pairs is by how much pairs of faults are thinned out: all take minutes. A run of a rotation takes
-// half as many, and other ones than the run before.
-const pairs = 37
-
-// Faults are repaired in any cloud.
+// Faults are repaired in any cloud. A sample has half of the clouds.
 func TestFaultsAreHealedInAnyCloud(t *testing.T) {
 	injected, seeds := 0, 0
-	first, step := rotation.Every(2)
+	first, step := sweep.Every(t, 2)
 	for seed := first; seed < 40; seed += step {
 		seeds++
 		var c *cloud.Cloud

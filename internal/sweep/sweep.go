@@ -1,0 +1,52 @@
+// Package sweep lets a test that has too many cases for each run take a sample of them: the same one
+// in every run, unless -sweep.seed says otherwise, and all with -sweep.all, as every night. Only tests
+// import it.
+package sweep
+
+import (
+	"flag"
+	"hash/fnv"
+	"testing"
+)
+
+var (
+	all  = flag.Bool("sweep.all", false, "take all cases of sweeps, instead of samples")
+	seed = flag.Uint64("sweep.seed", 1, "take another sample; successive numbers have all cases in the end")
+)
+
+// Every returns the first case of a sample that has one of n cases, and how far it is from each to
+// the next. Tests with different names begin with different cases. It writes how to repeat the
+// sample, or to take all cases, to the log of the test.
+func Every(t testing.TB, n int) (first, step int) {
+	t.Helper()
+	if *all {
+		return 0, 1
+	}
+	t.Logf("one of %d cases: -sweep.seed=%d repeats this sample, -sweep.all takes all", n, *seed)
+	name := fnv.New64a()
+	_, _ = name.Write([]byte(t.Name()))
+	return int((name.Sum64()%uint64(n) + *seed) % uint64(n)), n
+}
+
+// Sample returns a sample of a list that has one of n of its cases, at least one, in the order of the
+// list.
+func Sample[T any](t testing.TB, cases []T, n int) (sample []T) {
+	t.Helper()
+	first, step := Every(t, n)
+	for at := first % min(step, max(1, len(cases))); at < len(cases); at += step {
+		sample = append(sample, cases[at])
+	}
+	return sample
+}
+
+// All reports whether all cases are taken.
+func All() bool { return *all }
+
+// Nightly skips a test that runs with -sweep.all only, for a reason: what of it runs always.
+// scripts/expected-skips lists these tests.
+func Nightly(t testing.TB, reason string) {
+	t.Helper()
+	if !*all {
+		t.Skip("with -sweep.all: " + reason)
+	}
+}

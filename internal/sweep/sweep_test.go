@@ -1,0 +1,62 @@
+package sweep_test
+
+import (
+	"flag"
+	"slices"
+	"strconv"
+	"testing"
+
+	"github.com/berthcloud/berth/internal/sweep"
+)
+
+func set(t *testing.T, name, value string) {
+	t.Helper()
+	before := flag.Lookup(name).Value.String()
+	if err := flag.Set(name, value); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = flag.Set(name, before) })
+}
+
+// Successive seeds have all cases, each of them once.
+func TestSample(t *testing.T) {
+	cases := []string{"a", "b", "c", "d", "e", "f", "g"}
+	for _, n := range []int{1, 3, 7} {
+		var got []string
+		for seed := range n {
+			set(t, "sweep.seed", strconv.Itoa(seed))
+			sample := sweep.Sample(t, cases, n)
+			if again := sweep.Sample(t, cases, n); !slices.Equal(sample, again) {
+				t.Errorf("the samples of seed %d are %q and %q", seed, sample, again)
+			}
+			got = append(got, sample...)
+		}
+		slices.Sort(got)
+		if !slices.Equal(got, cases) {
+			t.Errorf("one of %d cases: seeds 0 to %d have %q, want %q", n, n-1, got, cases)
+		}
+	}
+}
+
+// A sample has a case wherever there is one.
+func TestSampleOfFew(t *testing.T) {
+	for seed := range 9 {
+		set(t, "sweep.seed", strconv.Itoa(seed))
+		if got := sweep.Sample(t, []string{"a", "b"}, 9); len(got) != 1 {
+			t.Errorf("seed %d has %q of two cases", seed, got)
+		}
+		if got := sweep.Sample(t, []string(nil), 9); len(got) != 0 {
+			t.Errorf("seed %d has %q of no cases", seed, got)
+		}
+	}
+}
+
+func TestAll(t *testing.T) {
+	set(t, "sweep.all", "true")
+	if got := sweep.Sample(t, []int{1, 2, 3}, 3); !slices.Equal(got, []int{1, 2, 3}) {
+		t.Errorf("all cases are %v", got)
+	}
+	if first, step := sweep.Every(t, 4); first != 0 || step != 1 {
+		t.Errorf("all cases begin with %d, and %d later is the next", first, step)
+	}
+}
