@@ -3,6 +3,7 @@ package dbtest_test
 import (
 	"context"
 	"errors"
+	"flag"
 	"net"
 	"os"
 	"strings"
@@ -15,6 +16,10 @@ import (
 func TestMain(m *testing.M) {
 	if start := os.Getenv(victim); start != "" {
 		beVictim(start)
+	}
+	flag.Parse()
+	if testing.Short() { // nearly all of them start servers
+		return
 	}
 	code := m.Run()
 	dbtest.Stop()
