@@ -1,13 +1,12 @@
 # `make` lists what can be done.
 
 GO       ?= go
-PKGS     ?= ./...
+PKGS     ?= ./... ./conformance/... ./bench/...
 TIME     ?= 2m
 FUZZTIME ?= 10s
 SOAKTIME ?= 30m
 REVISION  = $(shell rev=$$(git rev-parse --short=12 HEAD 2>/dev/null) && { git diff --quiet HEAD || rev=$$rev+changed; echo $$rev; })
 TOOLS    := $(CURDIR)/.cache/tools
-UNIT      = $(shell $(GO) list ./... | grep -v /conformance)
 
 TOOL_gofumpt     := mvdan.cc/gofumpt
 TOOL_staticcheck := honnef.co/go/tools/cmd/staticcheck
@@ -28,7 +27,7 @@ up: build ## run Berth on this machine with an example loaded
 
 .PHONY: build
 build: ## build bin/berth, static, without symbols
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w -X main.version=$$(./scripts/version) -X main.revision=$(REVISION)" -o bin/berth ./cmd/berth
+	CGO_ENABLED=0 GOWORK=off $(GO) build -trimpath -ldflags "-s -w -X main.version=$$(./scripts/version) -X main.revision=$(REVISION)" -o bin/berth ./cmd/berth
 
 .PHONY: console
 console: ## build the pages of the console, console/dist, from console/src; fetches npm packages once
@@ -69,7 +68,7 @@ staticcheck: $(TOOLS)/staticcheck ## staticcheck
 
 .PHONY: unit
 unit: ## the tests next to the code
-	$(GO) test -short $(UNIT)
+	$(GO) test -short ./...
 
 .PHONY: test
 test: ## everything CI runs: installs Debian packages, race detector, real service and clients
@@ -127,7 +126,7 @@ bench-boots: ## boot 2,000 servers with guaranteed ports on 1,000 hosts
 
 .PHONY: bench-go
 bench-go: ## run the Go benchmarks once
-	$(GO) test -run '^$$' -bench . -benchmem $(UNIT)
+	$(GO) test -run '^$$' -bench . -benchmem ./...
 
 .PHONY: bench-compare
 bench-compare: $(TOOLS)/benchstat ## compare the Go benchmarks with those of BASE=revision
@@ -138,11 +137,9 @@ soak: ## claim for SOAKTIME (30m) and look at the books
 	$(GO) run ./bench -soak $(SOAKTIME)
 
 .PHONY: tidy
-tidy: ## bring go.mod and go.sum into order
-	$(GO) mod tidy
-	cd tools && $(GO) mod tidy
-	cd console/build && $(GO) mod tidy
+tidy: ## bring go.mod and go.sum of each module into order
+	for module in . conformance bench console/build tools; do (cd $$module && GOWORK=off $(GO) mod tidy) || exit 1; done
 
 $(TOOLS)/%: tools/go.mod tools/go.sum
 	@mkdir -p $(TOOLS)
-	cd tools && GOBIN=$(TOOLS) $(GO) install $(TOOL_$*)
+	cd tools && GOWORK=off GOBIN=$(TOOLS) $(GO) install $(TOOL_$*)

@@ -3,7 +3,7 @@ package main
 import (
 	"fmt"
 
-	"github.com/berthcloud/berth/bench/clouds"
+	"github.com/berthcloud/berth/internal/clouds"
 )
 
 // agentReads measures a compute agent's periodic reads of its tree, against the canned server and

@@ -4,9 +4,9 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/berthcloud/berth/bench/clouds"
 	"github.com/berthcloud/berth/bench/load"
 	"github.com/berthcloud/berth/bench/servers"
+	"github.com/berthcloud/berth/internal/clouds"
 )
 
 // A question is a query for candidates in a cloud; variants differ in amounts.

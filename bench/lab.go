@@ -10,8 +10,8 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/berthcloud/berth/bench/clouds"
 	"github.com/berthcloud/berth/bench/servers"
+	"github.com/berthcloud/berth/internal/clouds"
 )
 
 // A lab is the environment of measurements: a directory, a program of Berth, the cached clouds, and

@@ -73,11 +73,11 @@ func (l *lab) directories() error {
 
 func (l *lab) build() error {
 	l.program = filepath.Join(l.root, "berth")
-	mod, err := exec.Command("go", "env", "GOMOD").Output()
+	root, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/berthcloud/berth").Output()
 	if err != nil {
 		return fmt.Errorf("looking for the module: %w", err)
 	}
-	return servers.Build(filepath.Dir(strings.TrimSpace(string(mod))), l.program)
+	return servers.Build(strings.TrimSpace(string(root)), l.program)
 }
 
 // close stops what still runs and removes all files.

@@ -7,8 +7,8 @@ import (
 	"os"
 	"strings"
 
-	"github.com/berthcloud/berth/bench/clouds"
 	"github.com/berthcloud/berth/bench/curves"
+	"github.com/berthcloud/berth/internal/clouds"
 )
 
 // A sweep is measured against one size.

@@ -3,7 +3,7 @@ package main
 import (
 	"testing"
 
-	"github.com/berthcloud/berth/bench/clouds"
+	"github.com/berthcloud/berth/internal/clouds"
 	"github.com/berthcloud/berth/placement"
 )
 

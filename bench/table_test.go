@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/berthcloud/berth/bench/clouds"
+	"github.com/berthcloud/berth/internal/clouds"
 )
 
 // TestTableIsComplete names every piece of work that Berth promises to be fast at.

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/berthcloud/berth/conformance/differential"
-	"github.com/berthcloud/berth/conformance/server"
+	"github.com/berthcloud/berth/internal/server"
 )
 
 var (

@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/berthcloud/berth/bench/clouds"
+	"github.com/berthcloud/berth/internal/clouds"
 	"github.com/berthcloud/berth/placement"
 	"github.com/berthcloud/berth/sqlstore"
 )

@@ -6,7 +6,6 @@ import (
 
 	"go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp"
 	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/metric/noop"
 	"go.opentelemetry.io/otel/trace"
 )
 
@@ -52,7 +51,6 @@ func (t *Tracer) httpOptions() []otelhttp.Option {
 	return []otelhttp.Option{
 		otelhttp.WithTracerProvider(t.provider),
 		otelhttp.WithPropagators(propagator),
-		otelhttp.WithMeterProvider(noop.NewMeterProvider()),
 	}
 }
 

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/berthcloud/berth/bench/clouds"
 	"github.com/berthcloud/berth/bench/minimal"
+	"github.com/berthcloud/berth/internal/clouds"
 	"github.com/berthcloud/berth/internal/dbtest"
 )
 

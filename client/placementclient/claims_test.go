@@ -14,9 +14,9 @@ import (
 	"github.com/berthcloud/berth/client/placementclient"
 	computerequest "github.com/berthcloud/berth/compute/request"
 	"github.com/berthcloud/berth/compute/selection"
-	"github.com/berthcloud/berth/conformance/server"
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/guarantee"
+	"github.com/berthcloud/berth/internal/server"
 	"github.com/berthcloud/berth/placement"
 	"github.com/berthcloud/berth/placement/providertree/providertreetest"
 )

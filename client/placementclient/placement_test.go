@@ -10,8 +10,8 @@ import (
 	"github.com/berthcloud/berth/client"
 	"github.com/berthcloud/berth/client/clienttest"
 	"github.com/berthcloud/berth/client/placementclient"
-	"github.com/berthcloud/berth/conformance/server"
 	"github.com/berthcloud/berth/fault"
+	"github.com/berthcloud/berth/internal/server"
 	"github.com/berthcloud/berth/placement/providertree"
 	"github.com/berthcloud/berth/placement/providertree/providertreetest"
 )

@@ -17,7 +17,7 @@ import (
 	"github.com/berthcloud/berth/client/clienttest"
 	"github.com/berthcloud/berth/client/placementclient"
 	"github.com/berthcloud/berth/compute/inventory"
-	"github.com/berthcloud/berth/conformance/server"
+	"github.com/berthcloud/berth/internal/server"
 	"github.com/berthcloud/berth/placement"
 	"github.com/berthcloud/berth/placement/providertree"
 )

@@ -14,8 +14,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 
-	"github.com/berthcloud/berth/bench/clouds"
 	"github.com/berthcloud/berth/cmd/berth/internal/cli"
+	"github.com/berthcloud/berth/internal/clouds"
 )
 
 // An exporting is berth exporter, under way.

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/berthcloud/berth/conformance/server"
+	"github.com/berthcloud/berth/internal/server"
 )
 
 // TestRush starts a thousand agents at once, fewer where a commit takes longer, or the number in

@@ -13,11 +13,11 @@ import (
 // axe returns the text of axe-core, which package-lock.json of the console pins and its builder
 // fetches.
 var axe = sync.OnceValues(func() (string, error) {
-	mod, err := exec.Command("go", "env", "GOMOD").Output()
+	root, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/berthcloud/berth").Output()
 	if err != nil {
 		return "", err
 	}
-	console := filepath.Join(filepath.Dir(strings.TrimSpace(string(mod))), "console")
+	console := filepath.Join(strings.TrimSpace(string(root)), "console")
 	// Two packages of tests may do this at the same time.
 	lock, err := os.Open(filepath.Join(console, "package-lock.json"))
 	if err != nil {

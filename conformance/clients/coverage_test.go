@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/berthcloud/berth/conformance/clients/rest"
+	"github.com/berthcloud/berth/internal/rest"
 )
 
 // oldest is the first microversion at which the client allows each command.

@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	osc "github.com/berthcloud/berth/conformance/clients/openstack"
-	"github.com/berthcloud/berth/conformance/server"
+	"github.com/berthcloud/berth/internal/server"
 )
 
 // cliff prints rows, which are JSON on standard input, as the openstack client does: the format and

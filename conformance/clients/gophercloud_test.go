@@ -14,7 +14,7 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/placement/v1/traits"
 	"github.com/gophercloud/gophercloud/v2/openstack/placement/v1/usages"
 
-	"github.com/berthcloud/berth/conformance/clients/rest"
+	"github.com/berthcloud/berth/internal/rest"
 )
 
 // The cloud of these tests: a host with a network interface, and another host.

@@ -35,7 +35,7 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/placement/v1/resourceproviders"
 	"go.yaml.in/yaml/v3"
 
-	"github.com/berthcloud/berth/conformance/server"
+	"github.com/berthcloud/berth/internal/server"
 )
 
 // upTime bounds how long "berth up" may take for anything.

@@ -3,7 +3,7 @@ package clients
 import (
 	"testing"
 
-	"github.com/berthcloud/berth/conformance/server"
+	"github.com/berthcloud/berth/internal/server"
 )
 
 func TestMain(m *testing.M) { server.Main(m) }

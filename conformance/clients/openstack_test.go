@@ -14,7 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/berthcloud/berth/conformance/clients/rest"
+	"github.com/berthcloud/berth/internal/rest"
 	"github.com/berthcloud/berth/internal/sweep"
 	"github.com/berthcloud/berth/internal/upstreamtest"
 )

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/berthcloud/berth/conformance/clients/rest"
+	"github.com/berthcloud/berth/internal/rest"
 )
 
 // A row is one kind of request that a client of the recorded cloud sent.

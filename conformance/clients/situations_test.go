@@ -1,7 +1,7 @@
 package clients
 
 import (
-	"github.com/berthcloud/berth/conformance/clients/rest"
+	"github.com/berthcloud/berth/internal/rest"
 )
 
 // situations prepare a place so that a write gets the status of the list.

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/berthcloud/berth/conformance/browser"
-	"github.com/berthcloud/berth/conformance/server"
+	"github.com/berthcloud/berth/internal/server"
 )
 
 func TestMain(m *testing.M) { server.Main(m) }

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/berthcloud/berth/conformance/server"
+	"github.com/berthcloud/berth/internal/server"
 )
 
 var update = flag.Bool("update", false, "write what the requests of make-inventories.md answer into the page")

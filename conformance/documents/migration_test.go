@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/berthcloud/berth/conformance/clients/rest"
-	"github.com/berthcloud/berth/conformance/server"
+	"github.com/berthcloud/berth/internal/rest"
+	"github.com/berthcloud/berth/internal/server"
 )
 
 func TestMain(m *testing.M) { server.Main(m) }

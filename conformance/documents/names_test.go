@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/berthcloud/berth/conformance/server"
+	"github.com/berthcloud/berth/internal/server"
 )
 
 // TestLinks follows the links of all documents to other files and to headings.

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/berthcloud/berth/conformance/server"
+	"github.com/berthcloud/berth/internal/server"
 )
 
 // A shell runs lines of a page, with paths and addresses of the test in place of the page's.

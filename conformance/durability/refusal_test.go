@@ -14,7 +14,7 @@ import (
 
 	_ "modernc.org/sqlite" // the driver
 
-	"github.com/berthcloud/berth/conformance/clients/rest"
+	"github.com/berthcloud/berth/internal/rest"
 	"github.com/berthcloud/berth/internal/servertest"
 )
 

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/berthcloud/berth/conformance/server"
 	"github.com/berthcloud/berth/internal/process"
+	"github.com/berthcloud/berth/internal/server"
 )
 
 // The exit codes that berth placement serve --help documents.

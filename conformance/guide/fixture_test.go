@@ -13,9 +13,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/berthcloud/berth/conformance/neutron"
-	"github.com/berthcloud/berth/conformance/server"
+	"github.com/berthcloud/berth/internal/dialogue/neutron"
 	"github.com/berthcloud/berth/internal/keystonetest"
+	"github.com/berthcloud/berth/internal/server"
 )
 
 // A cloud is services in the catalogue of one for identity, and the agents that report to

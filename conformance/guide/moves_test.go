@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"github.com/berthcloud/berth/conformance/clients/openstack"
-	"github.com/berthcloud/berth/conformance/server"
 	"github.com/berthcloud/berth/internal/fakehosts"
 	"github.com/berthcloud/berth/internal/keystonetest"
+	"github.com/berthcloud/berth/internal/server"
 	"github.com/berthcloud/berth/internal/sweep"
 )
 

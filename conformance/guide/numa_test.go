@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/berthcloud/berth/conformance/clients/openstack"
-	"github.com/berthcloud/berth/conformance/server"
+	"github.com/berthcloud/berth/internal/server"
 )
 
 const numa = "../../docs/operations/numa.md"

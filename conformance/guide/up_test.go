@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/berthcloud/berth/conformance/clients/rest"
-	"github.com/berthcloud/berth/conformance/server"
+	"github.com/berthcloud/berth/internal/rest"
+	"github.com/berthcloud/berth/internal/server"
 	"github.com/berthcloud/berth/internal/servertest"
 )
 

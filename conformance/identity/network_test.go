@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/berthcloud/berth/conformance/server"
 	"github.com/berthcloud/berth/internal/keystonetest"
+	"github.com/berthcloud/berth/internal/server"
 )
 
 // TestNetworkLogsIn has the network service log in to placement with [placement] of its settings.

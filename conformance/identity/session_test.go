@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"github.com/berthcloud/berth/conformance/browser"
-	"github.com/berthcloud/berth/conformance/server"
 	"github.com/berthcloud/berth/internal/keystonetest"
+	"github.com/berthcloud/berth/internal/server"
 )
 
 // testConsoleSession has Keystone revoke the token of a session while a page is open in a browser:

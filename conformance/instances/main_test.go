@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/berthcloud/berth/conformance/server"
+	"github.com/berthcloud/berth/internal/server"
 )
 
 func TestMain(m *testing.M) { server.Main(m) }

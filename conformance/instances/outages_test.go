@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/berthcloud/berth/conformance/clients/rest"
 	"github.com/berthcloud/berth/internal/dbtest"
+	"github.com/berthcloud/berth/internal/rest"
 	"github.com/berthcloud/berth/internal/sweep"
 )
 

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/berthcloud/berth/conformance/clients/rest"
 	"github.com/berthcloud/berth/internal/dbtest"
+	"github.com/berthcloud/berth/internal/rest"
 )
 
 // TestFollowerThatWasAway suspends an instance while others write, and removes the beginning of the

@@ -11,8 +11,8 @@ import (
 	_ "github.com/go-sql-driver/mysql" // the drivers
 	_ "github.com/jackc/pgx/v5/stdlib"
 
-	"github.com/berthcloud/berth/conformance/server"
 	"github.com/berthcloud/berth/internal/dbtest"
+	"github.com/berthcloud/berth/internal/server"
 	"github.com/berthcloud/berth/internal/sweep"
 )
 

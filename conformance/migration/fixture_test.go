@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/berthcloud/berth/conformance/clients/rest"
+	"github.com/berthcloud/berth/internal/rest"
 )
 
 // hosts is how many hosts the cloud has. Each has two NUMA nodes, and the first

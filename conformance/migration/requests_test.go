@@ -9,8 +9,8 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/berthcloud/berth/conformance/clients/rest"
 	"github.com/berthcloud/berth/conformance/differential"
+	"github.com/berthcloud/berth/internal/rest"
 )
 
 // A question is one GET: a path at a microversion.

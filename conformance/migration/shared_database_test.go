@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/berthcloud/berth/conformance/clients/rest"
+	"github.com/berthcloud/berth/internal/rest"
 )
 
 var concurrentTime = flag.Duration("migration.time", 10*time.Second,

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/berthcloud/berth/conformance/clients/openstack"
-	"github.com/berthcloud/berth/conformance/server"
+	"github.com/berthcloud/berth/internal/server"
 	"github.com/berthcloud/berth/internal/traffictest"
 )
 

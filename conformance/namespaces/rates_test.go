@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/berthcloud/berth/conformance/clients/openstack"
-	"github.com/berthcloud/berth/conformance/server"
+	"github.com/berthcloud/berth/internal/server"
 	"github.com/berthcloud/berth/internal/traffictest"
 )
 

@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/berthcloud/berth/conformance/neutron"
-	"github.com/berthcloud/berth/conformance/server"
+	"github.com/berthcloud/berth/internal/dialogue/neutron"
+	"github.com/berthcloud/berth/internal/server"
 )
 
 var (

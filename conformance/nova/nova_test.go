@@ -5,9 +5,9 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/berthcloud/berth/conformance/neutron"
-	"github.com/berthcloud/berth/conformance/nova"
-	"github.com/berthcloud/berth/conformance/server"
+	"github.com/berthcloud/berth/internal/dialogue/neutron"
+	"github.com/berthcloud/berth/internal/dialogue/nova"
+	"github.com/berthcloud/berth/internal/server"
 	"github.com/berthcloud/berth/internal/sweep"
 )
 

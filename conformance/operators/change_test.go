@@ -8,7 +8,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/berthcloud/berth/conformance/clients/rest"
+	"github.com/berthcloud/berth/internal/rest"
 )
 
 // The functions of this file change a record, and put it back at the end of the test.

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/berthcloud/berth/conformance/clients/rest"
+	"github.com/berthcloud/berth/internal/rest"
 )
 
 // A checked is what berth doctor says of a check.

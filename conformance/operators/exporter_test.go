@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/berthcloud/berth/conformance/server"
+	"github.com/berthcloud/berth/internal/server"
 	"github.com/berthcloud/berth/internal/servertest"
 )
 

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/berthcloud/berth/conformance/server"
+	"github.com/berthcloud/berth/internal/server"
 	"github.com/berthcloud/berth/internal/sweep"
 )
 

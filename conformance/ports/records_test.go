@@ -3,8 +3,8 @@ package ports
 import (
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/berthcloud/berth/conformance/clients/rest"
 	"github.com/berthcloud/berth/internal/records"
+	"github.com/berthcloud/berth/internal/rest"
 )
 
 // A port is a port in the API.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/berthcloud/berth/conformance/clients/rest"
+	"github.com/berthcloud/berth/internal/rest"
 )
 
 const (

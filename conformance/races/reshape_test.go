@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/berthcloud/berth/conformance/clients/rest"
+	"github.com/berthcloud/berth/internal/rest"
 )
 
 // TestReshapeAmongClaims moves the processors of a host to a child and back, with all their

@@ -9,8 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/berthcloud/berth/conformance/clients/rest"
-	"github.com/berthcloud/berth/conformance/server"
+	"github.com/berthcloud/berth/internal/rest"
+	"github.com/berthcloud/berth/internal/server"
 	"github.com/berthcloud/berth/internal/sweep"
 )
 

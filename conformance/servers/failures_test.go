@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/berthcloud/berth/conformance/clients/rest"
+	"github.com/berthcloud/berth/internal/rest"
 	"github.com/berthcloud/berth/internal/sweep"
 )
 

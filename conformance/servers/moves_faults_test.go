@@ -19,9 +19,9 @@ import (
 // was reached.
 type try func(c *cloud, v variant, place int) (met bool)
 
-// failEverywhere has something fail at each of the places of moves, and at last at none. Some clouds
-// work at the same time. A sample has one of some shares of the moves, and of those every step-th
-// place.
+// failEverywhere has something fail at each of the places of moves, and at last at none. Some
+// clouds work at the same time. A sample has one of some shares of the moves, and of those every
+// step-th place.
 func failEverywhere(t *testing.T, all []variant, shares, step int, clouds func(*testing.T) *cloud, one try) {
 	t.Helper()
 	const atSameTime = 5

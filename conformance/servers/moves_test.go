@@ -8,8 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/berthcloud/berth/conformance/clients/rest"
 	"github.com/berthcloud/berth/internal/fakehosts"
+	"github.com/berthcloud/berth/internal/rest"
 )
 
 // A move is something done with a server that has ports and runs on one of two hosts.

@@ -5,10 +5,10 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/berthcloud/berth/conformance/clients/rest"
-	"github.com/berthcloud/berth/conformance/neutron"
-	"github.com/berthcloud/berth/conformance/server"
+	"github.com/berthcloud/berth/internal/dialogue/neutron"
 	"github.com/berthcloud/berth/internal/fakehosts"
+	"github.com/berthcloud/berth/internal/rest"
+	"github.com/berthcloud/berth/internal/server"
 )
 
 // TestUpstreamPlacement has the distribution's Placement with Berth's network and compute

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"sync"
 
-	"github.com/berthcloud/berth/conformance/clients/rest"
+	"github.com/berthcloud/berth/internal/rest"
 )
 
 // A scenario is an operation on servers. It creates the objects that it needs, and returns a

@@ -11,9 +11,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/berthcloud/berth/conformance/clients/rest"
-	"github.com/berthcloud/berth/conformance/server"
 	"github.com/berthcloud/berth/internal/fakehosts"
+	"github.com/berthcloud/berth/internal/rest"
+	"github.com/berthcloud/berth/internal/server"
 )
 
 // TestTraitsThatPlacementDoesNotKnow has a host with the distribution's Placement that reports

@@ -17,8 +17,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.yaml.in/yaml/v3"
 
-	"github.com/berthcloud/berth/conformance/clients/rest"
-	"github.com/berthcloud/berth/conformance/server"
+	"github.com/berthcloud/berth/internal/rest"
+	"github.com/berthcloud/berth/internal/server"
 	"github.com/berthcloud/berth/internal/sweep"
 )
 

@@ -13,10 +13,10 @@ import (
 	"github.com/berthcloud/berth/compute"
 	"github.com/berthcloud/berth/compute/computetest"
 	"github.com/berthcloud/berth/compute/extraspecs"
-	"github.com/berthcloud/berth/conformance/neutron"
-	"github.com/berthcloud/berth/conformance/nova"
 	"github.com/berthcloud/berth/httpapi/computeapi"
 	"github.com/berthcloud/berth/identity/policy"
+	"github.com/berthcloud/berth/internal/dialogue/neutron"
+	"github.com/berthcloud/berth/internal/dialogue/nova"
 )
 
 // personas are the callers, in the order of the columns of the table: a member of the project that

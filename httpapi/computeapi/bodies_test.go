@@ -9,11 +9,11 @@ import (
 	"testing"
 
 	"github.com/berthcloud/berth/compute"
-	"github.com/berthcloud/berth/conformance/nova"
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/computeapi"
 	"github.com/berthcloud/berth/identity"
 	"github.com/berthcloud/berth/identity/policy"
+	"github.com/berthcloud/berth/internal/dialogue/nova"
 )
 
 // The body of a caller whom no rule of a route lets through is not read: of somebody without a

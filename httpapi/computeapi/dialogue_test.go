@@ -14,11 +14,11 @@ import (
 	"github.com/berthcloud/berth/client/placementclient"
 	"github.com/berthcloud/berth/compute"
 	"github.com/berthcloud/berth/compute/computetest"
-	"github.com/berthcloud/berth/conformance/neutron"
-	"github.com/berthcloud/berth/conformance/nova"
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/identity"
+	"github.com/berthcloud/berth/internal/dialogue/neutron"
+	"github.com/berthcloud/berth/internal/dialogue/nova"
 	"github.com/berthcloud/berth/internal/logtest"
 )
 

@@ -11,11 +11,11 @@ import (
 	"time"
 
 	"github.com/berthcloud/berth/compute/computetest"
-	"github.com/berthcloud/berth/conformance/neutron"
-	"github.com/berthcloud/berth/conformance/nova"
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/identity/hostkey"
 	"github.com/berthcloud/berth/identity/policy"
+	"github.com/berthcloud/berth/internal/dialogue/neutron"
+	"github.com/berthcloud/berth/internal/dialogue/nova"
 )
 
 // A host that knows the revision is answered when the list changes, and not before.

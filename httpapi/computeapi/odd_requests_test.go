@@ -12,8 +12,8 @@ import (
 	"testing"
 
 	"github.com/berthcloud/berth/compute/computetest"
-	"github.com/berthcloud/berth/conformance/neutron"
-	"github.com/berthcloud/berth/conformance/nova"
+	"github.com/berthcloud/berth/internal/dialogue/neutron"
+	"github.com/berthcloud/berth/internal/dialogue/nova"
 	"github.com/berthcloud/berth/internal/racetest"
 )
 

@@ -12,8 +12,8 @@ import (
 
 	"github.com/berthcloud/berth/compute"
 	"github.com/berthcloud/berth/compute/computetest"
-	"github.com/berthcloud/berth/conformance/neutron"
 	"github.com/berthcloud/berth/httpapi/computeapi"
+	"github.com/berthcloud/berth/internal/dialogue/neutron"
 )
 
 // newRecentSide is the API with a server on host cn1, which is in zone "a", from an image with

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/berthcloud/berth/conformance/nova"
+	"github.com/berthcloud/berth/internal/dialogue/nova"
 	"github.com/berthcloud/berth/internal/fakehosts"
 )
 

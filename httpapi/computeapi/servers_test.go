@@ -17,9 +17,9 @@ import (
 	"github.com/berthcloud/berth/compute/fleet"
 	"github.com/berthcloud/berth/compute/request"
 	"github.com/berthcloud/berth/compute/servers"
-	"github.com/berthcloud/berth/conformance/neutron"
-	"github.com/berthcloud/berth/conformance/nova"
 	"github.com/berthcloud/berth/identity/policy"
+	"github.com/berthcloud/berth/internal/dialogue/neutron"
+	"github.com/berthcloud/berth/internal/dialogue/nova"
 )
 
 // images are those that there are, by id.

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/berthcloud/berth/conformance/neutron"
 	"github.com/berthcloud/berth/httpapi"
+	"github.com/berthcloud/berth/internal/dialogue/neutron"
 )
 
 // Who sees what, and who changes it, by route; the dialogues people_*.txt hold the same of

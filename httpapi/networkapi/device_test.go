@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/berthcloud/berth/allocations"
-	"github.com/berthcloud/berth/conformance/neutron"
 	"github.com/berthcloud/berth/guarantee"
+	"github.com/berthcloud/berth/internal/dialogue/neutron"
 	"github.com/berthcloud/berth/network"
 )
 

@@ -12,12 +12,12 @@ import (
 
 	"github.com/berthcloud/berth/client"
 	"github.com/berthcloud/berth/client/placementclient"
-	"github.com/berthcloud/berth/conformance/neutron"
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/networkapi"
 	"github.com/berthcloud/berth/httpapi/placementapi/placementapitest"
 	"github.com/berthcloud/berth/identity"
+	"github.com/berthcloud/berth/internal/dialogue/neutron"
 	"github.com/berthcloud/berth/internal/logtest"
 	"github.com/berthcloud/berth/network"
 	"github.com/berthcloud/berth/network/agents"

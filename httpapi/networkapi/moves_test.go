@@ -10,8 +10,8 @@ import (
 	"github.com/berthcloud/berth/client"
 	"github.com/berthcloud/berth/client/neutronclient"
 	"github.com/berthcloud/berth/compute"
-	"github.com/berthcloud/berth/conformance/neutron"
 	"github.com/berthcloud/berth/guarantee"
+	"github.com/berthcloud/berth/internal/dialogue/neutron"
 	"github.com/berthcloud/berth/network"
 )
 

@@ -5,8 +5,8 @@ import (
 	"io"
 	"testing"
 
-	"github.com/berthcloud/berth/bench/clouds"
 	"github.com/berthcloud/berth/httpapi/placementapi"
+	"github.com/berthcloud/berth/internal/clouds"
 	"github.com/berthcloud/berth/placement"
 )
 

@@ -11,8 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/berthcloud/berth/bench/clouds"
 	"github.com/berthcloud/berth/httpapi/placementapi"
+	"github.com/berthcloud/berth/internal/clouds"
 	"github.com/berthcloud/berth/placement"
 	"github.com/berthcloud/berth/placement/service"
 	"github.com/berthcloud/berth/placement/snapshot"

@@ -6,8 +6,8 @@ import (
 
 	"github.com/berthcloud/berth/placement/service"
 
-	"github.com/berthcloud/berth/bench/clouds"
 	"github.com/berthcloud/berth/httpapi/placementapi"
+	"github.com/berthcloud/berth/internal/clouds"
 	"github.com/berthcloud/berth/sqlstore"
 )
 

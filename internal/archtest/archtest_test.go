@@ -229,6 +229,10 @@ var rules = []struct{ pkg, may string }{
 	{"internal/process", ""},
 	{"internal/racetest", ""},
 	{"internal/sweep", ""},
+	{"internal/clouds", "config dbtool placement placement/snapshot sqlstore sqlstore/migrations"},
+	{"internal/rest", black},
+	{"internal/server", black},
+	{"internal/dialogue/*", black},
 	{"internal/servertest", "internal/process"},
 	{"internal/sqltest", "config fault internal/dbtest internal/sweep sqlstore sqlstore/migrations sqlstore/sqlconn"},
 	{"internal/storetest", "internal/racetest rows"},
@@ -236,10 +240,9 @@ var rules = []struct{ pkg, may string }{
 	{"internal/upstreamtest", ""},
 
 	// The benchmarks use HTTP; only their data sets are written as rows.
-	{"bench", "bench/* internal/records internal/fakehosts internal/process"},
-	{"bench/clouds", "config dbtool placement placement/snapshot sqlstore sqlstore/migrations"},
+	{"bench", "bench/* internal/clouds internal/records internal/fakehosts internal/process"},
 	{"bench/minimal", "bench/* sqlstore/migrations"},
-	{"bench/*", "bench/* internal/records internal/fakehosts internal/process"},
+	{"bench/*", "bench/* internal/clouds internal/records internal/fakehosts internal/process"},
 
 	// The black-box tests use HTTP and import only their own packages of Berth.
 	{"conformance", black},
@@ -250,14 +253,16 @@ var rules = []struct{ pkg, may string }{
 var testOnly = []string{
 	"placement/placementtest", "placement/providertree/providertreetest", "network/networktest", "compute/computetest",
 	"ops/audit/audittest", "ops/cloud/cloudtest", "agent/tc/tctest", "client/clienttest", "config/configtest",
-	"conformance/*", "internal/certtest", "internal/dbtest", "internal/keystonetest", "internal/novatest",
+	"conformance/*", "internal/certtest", "internal/dialogue/*", "internal/rest", "internal/server",
+	"internal/dbtest", "internal/keystonetest", "internal/novatest",
 	"internal/ovstest", "internal/servertest", "internal/sqltest", "httpapi/placementapi/placementapitest",
 	"internal/storetest", "internal/golden", "internal/growthtest", "internal/logtest", "internal/racetest",
 	"internal/sweep", "internal/traffictest", "internal/upstreamtest",
 }
 
 // black are the packages that the black-box tests and their packages may import.
-const black = "conformance/* internal/records internal/dbtest internal/fakehosts internal/keystonetest " +
+const black = "conformance/* internal/dialogue/* internal/records internal/rest internal/server " +
+	"internal/dbtest internal/fakehosts internal/keystonetest " +
 	"internal/process internal/servertest internal/sweep internal/traffictest internal/upstreamtest"
 
 // TestImports checks every file of the tree against the rules.
@@ -350,13 +355,14 @@ func TestSQLStaysInTheStore(t *testing.T) {
 		pkgs []string
 	}{
 		{"database/sql", []string{
-			"sqlstore/engine", "sqlstore/sqlconn", "internal/sqltest", "internal/dbtest", "bench/minimal", "bench/clouds",
+			"sqlstore/engine", "sqlstore/sqlconn", "internal/sqltest", "internal/dbtest", "bench/minimal", "internal/clouds",
 		}},
 		{"net/http", []string{
 			"client", "client/*", "httpapi", "httpapi/computeapi", "httpapi/computeapi/*", "httpapi/identityapi",
 			"httpapi/imageapi", "httpapi/networkapi", "httpapi/placementapi", "httpapi/placementapi/placementapitest",
 			"httpapi/resource", "httpserver", "identity/keystone", "ops/cloudapi", "ops/exporter", "tracing", "cmd/berth",
 			"console", "console/build", "daemon", "devcloud", "internal/fakehosts", "internal/keystonetest", "internal/process",
+			"internal/dialogue/*", "internal/rest", "internal/server", "internal/clouds",
 			"conformance", "conformance/*", "bench", "bench/*",
 		}},
 	}

@@ -1,6 +1,6 @@
-// Package sweep lets a test that has too many cases for each run take a sample of them: the same one
-// in every run, unless -sweep.seed says otherwise, and all with -sweep.all, as every night. Only tests
-// import it.
+// Package sweep lets a test that has too many cases for each run take a sample of them: the same
+// one in every run, unless -sweep.seed says otherwise, and all with -sweep.all, as every night.
+// Only tests import it.
 package sweep
 
 import (
@@ -28,8 +28,8 @@ func Every(t testing.TB, n int) (first, step int) {
 	return int((name.Sum64()%uint64(n) + *seed) % uint64(n)), n
 }
 
-// Sample returns a sample of a list that has one of n of its cases, at least one, in the order of the
-// list.
+// Sample returns a sample of a list that has one of n of its cases, at least one, in the order of
+// the list.
 func Sample[T any](t testing.TB, cases []T, n int) (sample []T) {
 	t.Helper()
 	first, step := Every(t, n)

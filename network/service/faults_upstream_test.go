@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	upstream "github.com/berthcloud/berth/conformance/server"
+	upstream "github.com/berthcloud/berth/internal/server"
 )
 
 // TestFaultsWithUpstream has the distribution's Placement in the place of ours.

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/berthcloud/berth/bench/clouds"
+	"github.com/berthcloud/berth/internal/clouds"
 	"github.com/berthcloud/berth/ops/capacity"
 	"github.com/berthcloud/berth/placement"
 )

@@ -14,8 +14,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/berthcloud/berth/bench/clouds"
 	"github.com/berthcloud/berth/httpapi/placementapi/placementapitest"
+	"github.com/berthcloud/berth/internal/clouds"
 	"github.com/berthcloud/berth/ops/cloud"
 	"github.com/berthcloud/berth/ops/cloudapi"
 	"github.com/berthcloud/berth/placement/service"

@@ -21,9 +21,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 
-	"github.com/berthcloud/berth/bench/clouds"
 	"github.com/berthcloud/berth/compute/request"
 	"github.com/berthcloud/berth/dbtool"
+	"github.com/berthcloud/berth/internal/clouds"
 	"github.com/berthcloud/berth/internal/logtest"
 	"github.com/berthcloud/berth/ops/audit/audittest"
 	"github.com/berthcloud/berth/ops/cloud"

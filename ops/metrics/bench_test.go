@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/berthcloud/berth/bench/clouds"
 	"github.com/berthcloud/berth/compute/request"
+	"github.com/berthcloud/berth/internal/clouds"
 	"github.com/berthcloud/berth/ops/cloud"
 	"github.com/berthcloud/berth/ops/cloud/cloudtest"
 	"github.com/berthcloud/berth/ops/metrics"

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/berthcloud/berth/bench/clouds"
+	"github.com/berthcloud/berth/internal/clouds"
 	"github.com/berthcloud/berth/placement"
 	"github.com/berthcloud/berth/placement/snapshot"
 )

@@ -8,7 +8,7 @@ import (
 	"net/url"
 	"testing"
 
-	"github.com/berthcloud/berth/conformance/server"
+	"github.com/berthcloud/berth/internal/server"
 	"github.com/berthcloud/berth/internal/keystonetest"
 	"github.com/berthcloud/berth/internal/servertest"
 )

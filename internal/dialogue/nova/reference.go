@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/berthcloud/berth/conformance/neutron"
+	"github.com/berthcloud/berth/internal/dialogue/neutron"
 	"github.com/berthcloud/berth/internal/servertest"
 	"github.com/berthcloud/berth/internal/upstreamtest"
 )

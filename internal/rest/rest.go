@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/berthcloud/berth/conformance/server"
+	"github.com/berthcloud/berth/internal/server"
 )
 
 // Versions that tests name often.

@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/berthcloud/berth/conformance/clients/rest"
-	"github.com/berthcloud/berth/conformance/neutron"
-	"github.com/berthcloud/berth/conformance/server"
+	"github.com/berthcloud/berth/internal/rest"
+	"github.com/berthcloud/berth/internal/dialogue/neutron"
+	"github.com/berthcloud/berth/internal/server"
 	"github.com/berthcloud/berth/internal/keystonetest"
 	"github.com/berthcloud/berth/internal/servertest"
 )

@@ -138,7 +138,7 @@ const buildPrefix = "berth-conformance-build-"
 // removed with the first test that needs it, so a later build removes those of processes that have
 // ended.
 func build() (string, error) {
-	mod, err := exec.Command("go", "env", "GOMOD").Output()
+	root, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/berthcloud/berth").Output()
 	if err != nil {
 		return "", err
 	}
@@ -149,7 +149,7 @@ func build() (string, error) {
 	}
 	bin := filepath.Join(dir, "berth")
 	cmd := exec.Command("go", "build", "-o", bin, "./cmd/berth")
-	cmd.Dir = filepath.Dir(strings.TrimSpace(string(mod)))
+	cmd.Dir = strings.TrimSpace(string(root))
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%w\n%s", err, out)
 	}

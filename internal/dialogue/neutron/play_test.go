@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/berthcloud/berth/conformance/neutron"
+	"github.com/berthcloud/berth/internal/dialogue/neutron"
 )
 
 // A toy is a service with one list of objects, whose ids differ each time.
