@@ -56,6 +56,13 @@ type Placement struct {
 	API       API
 	Database  Database
 	Placement Behaviour
+
+	// Of the group [berth], which the other services do not have:
+	ReconcileInterval time.Duration // between comparisons with the database; 0: none
+
+	MaxEventStreams, MaxEventStreamsPerProject int // at a time; 0: no bound
+
+	Console bool // serve the console at /console
 }
 
 // Logging is the part of the group [DEFAULT] that all services and agents have, options of
@@ -190,12 +197,6 @@ type Berth struct {
 
 	MaxBodySize     int // bytes
 	ShutdownTimeout time.Duration
-
-	ReconcileInterval time.Duration // between comparisons with the database; 0: none
-
-	MaxEventStreams, MaxEventStreamsPerProject int // at a time; 0: no bound
-
-	Console bool // serve the console at /console, of the placement service
 }
 
 // The values of Berth.TLSMinVersion.
@@ -218,7 +219,19 @@ func DefaultPlacement() *Placement {
 		API:       API{AuthStrategy: StrategyKeystone},
 		Database:  defaultDatabase(),
 		Placement: defaultBehaviour(),
+
+		ReconcileInterval:         5 * time.Second,
+		MaxEventStreams:           256,
+		MaxEventStreamsPerProject: 32,
+		Console:                   true,
 	}
+}
+
+// DefaultService returns the settings of a service with none of its own, which does not read them
+// from files. The caller sets the address, and owns the result.
+func DefaultService() *Service {
+	s := defaultService("", placementCORS())
+	return &s
 }
 
 // defaultService returns the defaults that all services share.
@@ -297,10 +310,5 @@ func defaultBerth() Berth {
 		MaxListsPerProject:      4,
 		MaxBodySize:             16 << 20,
 		ShutdownTimeout:         30 * time.Second,
-		ReconcileInterval:       5 * time.Second,
-
-		MaxEventStreams:           256,
-		MaxEventStreamsPerProject: 32,
-		Console:                   true,
 	}
 }

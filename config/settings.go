@@ -48,20 +48,28 @@ func (p *Placement) Settings() []Setting {
 		p.Database.settings(groupDatabase), p.placement(),
 		p.cors(), p.policy(), p.keystone(), p.credentials(), p.middleware(), p.berth(),
 	),
-		NewSetting(groupBerth, "reconcile_interval", osloconfig.Seconds(&p.Berth.ReconcileInterval),
+		NewSetting(groupBerth, "reconcile_interval", osloconfig.Seconds(&p.ReconcileInterval),
 			"Time between comparisons of the snapshot in memory with the database. "+
 				"Writes of upstream's service or of other programs are seen after this time; "+
 				"those of other instances of Berth are seen at once. When a comparison takes more than a tenth of this time, "+
 				"the interval grows, up to a minute; a SQLite file is compared only after another program has written. 0: never."),
-		NewSetting(groupBerth, "max_event_streams", osloconfig.IntBetween(&p.Berth.MaxEventStreams, 0, 1<<20),
+		NewSetting(groupBerth, "max_event_streams", osloconfig.IntBetween(&p.MaxEventStreams, 0, 1<<20),
 			"Streams of events (GET /berth/v1/events) at a time; further ones are answered with 503. "+
 				"Each is a request under way (max_requests). 0: no bound."),
 		NewSetting(groupBerth, "max_event_streams_per_project",
-			osloconfig.IntBetween(&p.Berth.MaxEventStreamsPerProject, 0, 1<<20),
+			osloconfig.IntBetween(&p.MaxEventStreamsPerProject, 0, 1<<20),
 			"Streams of events at a time of the callers with one project; further ones are answered with 429. 0: no bound."),
-		NewSetting(groupBerth, "console", osloconfig.Bool(&p.Berth.Console),
+		NewSetting(groupBerth, "console", osloconfig.Bool(&p.Console),
 			"Serve the console at /console, a page that shows what there is of resources and who has it. Users log in with "+
 				"Keystone, and see what the policy lets them read from the API; without auth_strategy keystone there is none."),
+	)
+}
+
+// Settings returns the options that all services share, bound to the fields of s.
+func (s *Service) Settings() []Setting {
+	return slices.Concat(
+		s.Default.Settings(), s.Default.logOptions(), s.cors(), s.policy(), s.keystone(), s.credentials(),
+		s.middleware(), s.berth(),
 	)
 }
 

@@ -35,24 +35,23 @@ type ComputeServer struct {
 	check     placementCheck
 }
 
-func computePolicy() policyOf { return policyOf{defaults: computeapi.PolicyDefaults()} }
-
 // StartCompute opens the database and the listeners, and takes over the operations of an earlier
 // run. The error is a [Failure], and everything that was opened is closed.
 func StartCompute(
 	ctx context.Context, p Process, cfg *config.Compute, log *slog.Logger, d Dependencies,
 ) (s *ComputeServer, err error) {
-	s = &ComputeServer{Server: newServer(cfg, computePolicy(), log, d), cfg: cfg}
+	s = &ComputeServer{cfg: cfg}
+	s.Server = newServer(cfg, log, d, serviceOptions{
+		service: "compute", trial: "the database is the embedded one", strategy: cfg.Nova.AuthStrategy,
+		policy: policySource{defaults: computeapi.PolicyDefaults()}, kind: computeDatabase, database: &cfg.Database,
+		format: computeapi.Problem, status: func() string { return "the Compute API" }, probe: s.alive,
+	})
 	defer func() {
 		if err != nil {
 			s.Close()
 		}
 	}()
-	metrics := newServiceMetrics()
-	opts, err := s.begin(ctx, p, startOptions{
-		service: "compute", trial: "the database is the embedded one",
-		strategy: cfg.Nova.AuthStrategy, kind: computeDatabase, database: &cfg.Database, format: computeapi.Problem,
-	}, metrics)
+	opts, err := s.begin(ctx, p)
 	if err != nil {
 		return s, err
 	}
@@ -64,20 +63,20 @@ func StartCompute(
 	if err != nil {
 		return s, Fail(WrongSettings, err)
 	}
-	s.ends = append(s.ends, end)
+	s.atEnd(end)
 	opts.Empty = d.Empty
 	store, err := rowtable.OpenCompute(ctx, opts)
 	if err != nil {
 		return s, databaseFailure(err)
 	}
-	s.keep(store)
+	s.closeAtEnd(store)
 	s.assemble(compute.NewDatabase(store, compute.Rules{Settings: settings, Log: log}), peers)
-	s.serving.leave = s.db.EndWatches
+	s.endWaits = s.db.EndWatches
 	ended, rest := runEnded, requestRest
 	if opts.Path != "" { // the file is locked: its previous process has ended
 		ended = func(string) bool { return true }
 	}
-	if d.Alone {
+	if d.SingleProcess {
 		rest = 0
 	}
 	if err := s.lifecycle.TakeOver(ctx, ended, rest); err != nil {
@@ -87,19 +86,19 @@ func StartCompute(
 		s.lifecycle.RunOperations, s.servers.RunConfirmations, s.ports.RunPorts, s.servers.RunHistory,
 		ticking(watch.Interval, s.db.RunWatches), s.mirror,
 	} {
-		s.ends = append(s.ends, Background(run))
+		s.atEnd(Background(run))
 	}
 	if peers.supports != nil {
 		s.check = placementCheck{
 			supports: peers.supports, minor: computeMinor, purpose: "the hosts of new servers and of moves", log: s.log,
 			extra: physicalsMinor, without: "a server with a guaranteed port that may have any of several physical networks",
 		}
-		s.ends = append(s.ends, Background(s.check.run))
+		s.atEnd(Background(s.check.run))
 	}
-	metrics.watchUnknown(s.fleet.UnknownServers)
-	metrics.watchHosts(s.fleet.Services)
-	metrics.watchOperations(s.lifecycle.Operations)
-	s.wire(metrics)
+	s.metrics.watchUnknown(s.fleet.UnknownServers)
+	s.metrics.watchHosts(s.fleet.Services)
+	s.metrics.watchOperations(s.lifecycle.Operations)
+	s.wire()
 	return s, nil
 }
 
@@ -142,19 +141,19 @@ func (s *ComputeServer) mirror(ctx context.Context) {
 }
 
 // wire assembles the handlers and opens the API.
-func (s *ComputeServer) wire(m *serviceMetrics) {
+func (s *ComputeServer) wire() {
 	api := &computeapi.API{
 		Servers: s.servers, Catalog: s.catalog, Fleet: s.fleet, Policy: s.rules, MaxLimit: s.cfg.Nova.MaxLimit,
 		HostPoll: httpapi.LongPoll{Max: s.cfg.Berth.MaxRequests / 2},
 	}
 	s.identifyHosts()
 	ready := s.check.ready(s.usable(s.alive))
-	m.watchReady(ready)
-	s.openWithFront(computeapi.Handler, httpapi.Config{
+	s.metrics.watchReady(ready)
+	s.open(httpapi.Config{
 		Service: "compute", History: microversion.Compute, PathFirst: computeapi.Steps,
 		Routes: api.Routes(), Public: computeapi.Public, Problem: computeapi.Problem,
 		Lists: httpapi.NewLists(s.cfg.Berth.MaxListsPerProject),
-	}, m, ready)
+	}, computeapi.Handler, ready)
 }
 
 // Catalog returns the catalog, for use in the same process.
@@ -166,16 +165,11 @@ func (s *ComputeServer) alive(ctx context.Context) error {
 	return err
 }
 
-// Run serves until ctx ends or a listener fails, and closes everything. The error is a [Failure].
-func (s *ComputeServer) Run(ctx context.Context) error {
-	defer s.Close()
-	return s.Server.run(ctx, func() string { return "the Compute API" }, s.alive)
-}
-
 // ServeCompute runs the service until ctx ends, with the settings that read returns. A reload calls
 // read again. The error is a [Failure].
 func ServeCompute(ctx context.Context, p Process, read func() (*config.Compute, []string, error)) error {
-	return serve(ctx, p, ComputeLog, read, func(cfg *config.Compute, log *slog.Logger) (apiServer, error) {
-		return StartCompute(ctx, p, cfg, log, Dependencies{})
+	return serve(ctx, p, ComputeLog, read, func(cfg *config.Compute, log *slog.Logger) (*Server, error) {
+		s, err := StartCompute(ctx, p, cfg, log, Dependencies{})
+		return &s.Server, err
 	})
 }

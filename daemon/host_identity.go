@@ -12,7 +12,7 @@ import (
 func (s *Server) identifyHosts() {
 	b := &s.running.Common().Berth
 	agents := httpapi.Agents{
-		Certificates: s.serving.certs, Keys: hostkey.New(b.HostSecrets()...),
+		Certificates: s.certs, Keys: hostkey.New(b.HostSecrets()...),
 		TokensForAll: b.HostIdentity == config.HostByToken, Others: s.authenticate,
 	}
 	switch {

@@ -73,7 +73,7 @@ func TestHostIdentity(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var log bytes.Buffer
-			d := daemon.Dependencies{Alone: true, Authenticate: func(*http.Request) (identity.Caller, error) {
+			d := daemon.Dependencies{SingleProcess: true, Authenticate: func(*http.Request) (identity.Caller, error) {
 				return identity.Caller{UserID: "u", ProjectID: "p", Roles: []string{"service"}}, nil
 			}}
 			networks, computes := config.DefaultNetwork(), config.DefaultCompute()

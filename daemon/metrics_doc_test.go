@@ -72,7 +72,7 @@ func watchedMetrics(t *testing.T) *placementMetrics {
 	if _, err := s.AddInventory(t.Context(), host.UUID, stock, placement.InventoryRule{}); err != nil {
 		t.Fatal(err)
 	}
-	m := newPlacementMetrics()
+	m := newPlacementMetrics(newServiceMetrics())
 	m.watch(s, func() (bool, string) { return true, "" })
 	m.streams(0, "client")
 	m.watchUnfinished(func(context.Context) (int, error) { return 0, nil })

@@ -31,18 +31,19 @@ type NetworkServer struct {
 	check   placementCheck
 }
 
-// networkPolicy has Neutron's rules, which may compare fields of the request's body
-// (field:networks:shared=True).
-func networkPolicy() policyOf {
-	return policyOf{defaults: networkapi.PolicyDefaults(), networking: true}
-}
-
 // StartNetwork opens the database and the listeners. The error is a [Failure], and everything that
 // was opened is closed.
 func StartNetwork(
 	ctx context.Context, p Process, cfg *config.Network, log *slog.Logger, d Dependencies,
 ) (s *NetworkServer, err error) {
-	s = &NetworkServer{Server: newServer(cfg, networkPolicy(), log, d), cfg: cfg}
+	s = &NetworkServer{cfg: cfg}
+	s.Server = newServer(cfg, log, d, serviceOptions{
+		service: "network", trial: "the database is the embedded one, and there is one physical network, physnet0",
+		strategy: cfg.Neutron.AuthStrategy, kind: networkDatabase, database: &cfg.Database, format: networkapi.Problem,
+		// Neutron's rules may compare fields of the request's body (field:networks:shared=True).
+		policy: policySource{defaults: networkapi.PolicyDefaults(), networking: true},
+		status: func() string { return "the Networking API" }, probe: s.alive,
+	})
 	defer func() {
 		if err != nil {
 			s.Close()
@@ -53,11 +54,7 @@ func StartNetwork(
 	if err := errors.Join(err, errOVN); err != nil {
 		return s, Fail(WrongSettings, err)
 	}
-	metrics := newServiceMetrics()
-	opts, err := s.begin(ctx, p, startOptions{
-		service: "network", trial: "the database is the embedded one, and there is one physical network, physnet0",
-		strategy: cfg.Neutron.AuthStrategy, kind: networkDatabase, database: &cfg.Database, format: networkapi.Problem,
-	}, metrics)
+	opts, err := s.begin(ctx, p)
 	if err != nil {
 		return s, err
 	}
@@ -68,19 +65,19 @@ func StartNetwork(
 	if err != nil {
 		return s, Fail(WrongSettings, err)
 	}
-	s.ends = append(s.ends, end)
+	s.atEnd(end)
 	opts.Empty = d.Empty
 	store, err := rowtable.OpenNetwork(ctx, opts)
 	if err != nil {
 		return s, databaseFailure(err)
 	}
-	s.keep(store)
+	s.closeAtEnd(store)
 	set.Instance, set.AgentID = s.instance(), d.AgentID
 	s.work(service.New(store, set, peers.Peers), peers, opts.Server == nil)
 	if chassis != nil {
 		s.watchChassis(chassis, set.AgentDownTime)
 	}
-	s.wire(metrics)
+	s.wire()
 	return s, nil
 }
 
@@ -88,14 +85,14 @@ func StartNetwork(
 // database.
 func (s *NetworkServer) work(service *service.Service, n networkPeers, single bool) {
 	s.service = service
-	s.serving.leave = s.service.EndWatches
-	s.ends = append(s.ends, Background(s.service.RunEvents), Background(ticking(watch.Interval, s.service.RunWatches)))
+	s.endWaits = s.service.EndWatches
+	s.atEnd(Background(s.service.RunEvents), Background(ticking(watch.Interval, s.service.RunWatches)))
 	if n.Placement != nil && s.cfg.Neutron.Has(config.PluginPlacement) {
 		s.tracker = s.newTracker(n.trees)
-		s.ends = append(s.ends, Background(s.tracker.Run))
+		s.atEnd(Background(s.tracker.Run))
 	}
 	if n.Segments != nil {
-		s.ends = append(s.ends, Background(ticking(routed.Interval, s.service.RunSegments)))
+		s.atEnd(Background(ticking(routed.Interval, s.service.RunSegments)))
 	}
 	if n.Placement != nil {
 		s.check = placementCheck{
@@ -104,7 +101,7 @@ func (s *NetworkServer) work(service *service.Service, n networkPeers, single bo
 		if s.cfg.Promises.Alternatives {
 			s.check.minor, s.check.purpose = physicalsMinor, "[berth] any_physical_network"
 		}
-		s.ends = append(s.ends, Background(s.check.run), Background(func(ctx context.Context) { s.recover(ctx, single) }))
+		s.atEnd(Background(s.check.run), Background(func(ctx context.Context) { s.recover(ctx, single) }))
 	}
 }
 
@@ -117,7 +114,7 @@ func (s *NetworkServer) watchChassis(db *ovsdb.Client, down time.Duration) {
 	}
 	r := ovnagents.New(s.service, reported, down, s.log)
 	s.service.OnPorts(r.PortsWritten)
-	s.ends = append(s.ends, Background(func(ctx context.Context) { r.Run(ctx, db) }))
+	s.atEnd(Background(func(ctx context.Context) { r.Run(ctx, db) }))
 }
 
 // instance identifies this service by its machine and its addresses, which no other process can
@@ -128,7 +125,7 @@ func (s *NetworkServer) instance() string {
 	if err != nil {
 		return ""
 	}
-	return machine + " " + s.serving.apiServers.addresses()
+	return machine + " " + s.apiListeners.addresses()
 }
 
 const (
@@ -156,7 +153,7 @@ func (s *NetworkServer) recover(ctx context.Context, single bool) {
 }
 
 // wire builds the handlers and opens the API, without the extensions whose drivers are not enabled.
-func (s *NetworkServer) wire(m *serviceMetrics) {
+func (s *NetworkServer) wire() {
 	api := &networkapi.API{
 		Network: s.service, Policy: s.rules, OldRequests: s.cfg.Promises.OldRequests,
 		HostPoll: httpapi.LongPoll{Max: s.cfg.Berth.MaxRequests / 2}, MaxLimit: s.cfg.Neutron.PageLimit(),
@@ -177,17 +174,17 @@ func (s *NetworkServer) wire(m *serviceMetrics) {
 	}
 	s.identifyHosts()
 	ready := s.check.ready(s.usable(s.alive))
-	m.watchReady(ready)
-	m.watchUnfinished(s.service.Unfinished)
-	m.watchSegments(s.service.UnsyncedSegments)
-	m.watchAgents(func(ctx context.Context) ([]agents.Agent, error) { return s.service.Agents(ctx) })
-	s.openWithFront(networkapi.Handler, httpapi.Config{
+	s.metrics.watchReady(ready)
+	s.metrics.watchUnfinished(s.service.Unfinished)
+	s.metrics.watchSegments(s.service.UnsyncedSegments)
+	s.metrics.watchAgents(func(ctx context.Context) ([]agents.Agent, error) { return s.service.Agents(ctx) })
+	s.open(httpapi.Config{
 		Service: "network",
 		Routes:  api.Routes(),
 		Public:  networkapi.Public,
 		Problem: networkapi.Problem,
 		Lists:   httpapi.NewLists(s.cfg.Berth.MaxListsPerProject),
-	}, m, ready)
+	}, networkapi.Handler, ready)
 }
 
 // Network returns the service, for use in the same process.
@@ -200,16 +197,11 @@ func (s *NetworkServer) alive(ctx context.Context) error {
 	return err
 }
 
-// Run serves until ctx ends or a listener fails, and closes everything. The error is a [Failure].
-func (s *NetworkServer) Run(ctx context.Context) error {
-	defer s.Close()
-	return s.Server.run(ctx, func() string { return "the Networking API" }, s.alive)
-}
-
 // ServeNetwork runs the service until ctx ends, with the settings that read returns. A reload calls
 // read again. The error is a [Failure].
 func ServeNetwork(ctx context.Context, p Process, read func() (*config.Network, []string, error)) error {
-	return serve(ctx, p, NetworkLog, read, func(cfg *config.Network, log *slog.Logger) (apiServer, error) {
-		return StartNetwork(ctx, p, cfg, log, Dependencies{})
+	return serve(ctx, p, NetworkLog, read, func(cfg *config.Network, log *slog.Logger) (*Server, error) {
+		s, err := StartNetwork(ctx, p, cfg, log, Dependencies{})
+		return &s.Server, err
 	})
 }

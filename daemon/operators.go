@@ -14,8 +14,8 @@ import (
 // Operators are the operators' pages of several services at one address, for a process with all of
 // them.
 type Operators struct {
-	Addr    net.Addr
-	servers httpServers
+	Addr  net.Addr
+	group listenerGroup
 }
 
 // StartOperators serves a handler at the address in the settings until the returned value is
@@ -32,9 +32,9 @@ func StartOperators(
 		return nil, err
 	}
 	o := &Operators{Addr: ln.Addr()}
-	o.servers.start(ln, httpserver.NewFront(h, frontSettings(cfg, g, nil), nil), serveOptions(cfg.Berth, log))
+	o.group.start(ln, httpserver.NewFront(h, frontSettings(cfg, g, nil), nil), serveOptions(cfg.Berth, log))
 	return o, nil
 }
 
 // Close ends the requests under way and closes the address.
-func (o *Operators) Close() error { return o.servers.stop() }
+func (o *Operators) Close() error { return o.group.stop() }

@@ -59,15 +59,15 @@ func logFileAdvice(getenv func(string) string) string {
 		"; any other directory has to belong to the service's user, and to be in ReadWritePaths= of its unit (systemctl edit)"
 }
 
-// policyOf are the defaults of an API's policy.
-type policyOf struct {
+// A policySource has the defaults of an API's policy.
+type policySource struct {
 	defaults   []policy.Rule
 	networking bool // Neutron's checks of fields are supported
 }
 
 // read reads the policy files and logs the warnings about them. A relative path is relative to the
 // settings files.
-func (source policyOf) read(cfg *config.Service, log *slog.Logger) (*policy.Enforcer, error) {
+func (source policySource) read(cfg *config.Service, log *slog.Logger) (*policy.Enforcer, error) {
 	set := cfg.Policy
 	var dirs []string
 	for _, dir := range set.Dirs {

@@ -27,24 +27,26 @@ type PlacementServer struct {
 	service *service.Service
 }
 
-func placementPolicy() policyOf { return policyOf{defaults: placementapi.PolicyDefaults()} }
+func placementPolicy() policySource { return policySource{defaults: placementapi.PolicyDefaults()} }
 
 // StartPlacement opens the database and the listeners, and reads the snapshot. The error is a
 // [Failure], and everything that was opened is closed.
 func StartPlacement(
 	ctx context.Context, p Process, cfg *config.Placement, log *slog.Logger, d Dependencies,
 ) (s *PlacementServer, err error) {
-	s = &PlacementServer{Server: newServer(cfg, placementPolicy(), log, d), cfg: cfg}
+	s = &PlacementServer{cfg: cfg}
+	s.Server = newServer(cfg, log, d, serviceOptions{
+		service: "placement", trial: "the database is the embedded one", strategy: cfg.API.AuthStrategy,
+		policy: placementPolicy(), kind: PlacementDatabase, database: &cfg.Database,
+		status: s.status, probe: s.alive,
+	})
 	defer func() {
 		if err != nil {
 			s.Close()
 		}
 	}()
-	metrics := newPlacementMetrics()
-	opts, err := s.begin(ctx, p, startOptions{
-		service: "placement", trial: "the database is the embedded one",
-		strategy: cfg.API.AuthStrategy, kind: PlacementDatabase, database: &cfg.Database,
-	}, metrics.serviceMetrics)
+	metrics := newPlacementMetrics(s.metrics)
+	opts, err := s.begin(ctx, p)
 	if err != nil {
 		return s, err
 	}
@@ -64,14 +66,14 @@ func (s *PlacementServer) read(ctx context.Context, opts sqlstore.Options, m *pl
 	if err != nil {
 		return databaseFailure(err)
 	}
-	s.keep(store)
-	s.serving.progress("reading the database, after adding the standard names that it lacks")
+	s.closeAtEnd(store)
+	s.progress("reading the database, after adding the standard names that it lacks")
 	s.service, err = service.New(ctx, store, s.settings(m))
 	if err != nil {
 		return Fail(DatabaseUnusable, err)
 	}
-	s.ends = append(s.ends, Background(func(ctx context.Context) {
-		reconcileEvery(ctx, s.service, s.cfg.Berth.ReconcileInterval, m.sharing, s.log)
+	s.atEnd(Background(func(ctx context.Context) {
+		reconcileEvery(ctx, s.service, s.cfg.ReconcileInterval, m.sharing, s.log)
 	}))
 	snap, _ := s.service.Ready() // whether it is current is for requests to find out
 	s.log.Info("the database is read into memory", "providers", snap.Len(), "trees", snap.TreeCount(),
@@ -118,19 +120,19 @@ func (s *PlacementServer) wire(m *placementMetrics, front func(http.Handler) htt
 		Searched:   m.searched,
 		Explainer:  placementapi.NewExplainer(s.log, m.foundNone),
 		Streams: placementapi.StreamSettings{
-			Max: s.cfg.Berth.MaxEventStreams, PerProject: s.cfg.Berth.MaxEventStreamsPerProject, Changed: m.streams,
+			Max: s.cfg.MaxEventStreams, PerProject: s.cfg.MaxEventStreamsPerProject, Changed: m.streams,
 		},
 	}
 	m.watch(s.service, s.ready)
-	s.ends = append(s.ends, Background(api.Explainer.Run), Background(api.Prepare))
+	s.atEnd(Background(api.Explainer.Run), Background(api.Prepare))
 	s.cloud = exporter.Direct(s.service.Snapshot)
-	s.openWithFront(front, httpapi.Config{
+	s.open(httpapi.Config{
 		Service:       "placement",
 		History:       microversion.Placement,
 		Routes:        api.Routes(),
 		CodeSince:     23,
 		UndefinedCode: placement.CodeUndefined,
-	}, m.serviceMetrics, s.ready)
+	}, front, s.ready)
 }
 
 // ready reports whether requests can be answered correctly.
@@ -162,12 +164,6 @@ func candidateSettings(cfg *config.Placement) placementapi.CandidateSettings {
 	return c
 }
 
-// Run serves until ctx ends or a listener fails, and closes everything. The error is a [Failure].
-func (s *PlacementServer) Run(ctx context.Context) error {
-	defer s.Close()
-	return s.Server.run(ctx, s.status, s.alive)
-}
-
 // status returns the text for systemd.
 func (s *PlacementServer) status() string {
 	snap, _ := s.service.Ready() // an old snapshot counts too
@@ -184,7 +180,8 @@ func (s *PlacementServer) alive(ctx context.Context) error {
 // ServePlacement runs the service until ctx ends, with the settings that read returns. A reload
 // calls read again. The error is a [Failure].
 func ServePlacement(ctx context.Context, p Process, read func() (*config.Placement, []string, error)) error {
-	return serve(ctx, p, PlacementLog, read, func(cfg *config.Placement, log *slog.Logger) (apiServer, error) {
-		return StartPlacement(ctx, p, cfg, log, Dependencies{})
+	return serve(ctx, p, PlacementLog, read, func(cfg *config.Placement, log *slog.Logger) (*Server, error) {
+		s, err := StartPlacement(ctx, p, cfg, log, Dependencies{})
+		return &s.Server, err
 	})
 }

@@ -27,14 +27,14 @@ func (s *PlacementServer) withConsole(d Dependencies) func(http.Handler) http.Ha
 	h := d.Console
 	switch {
 	case h != nil:
-	case !s.cfg.Berth.Console || d.Authenticate != nil:
+	case !s.cfg.Console || d.Authenticate != nil:
 		return func(next http.Handler) http.Handler { return next }
 	case s.cfg.API.AuthStrategy != config.StrategyKeystone:
 		s.log.Info("the console is off: it needs the login of auth_strategy keystone")
 		return func(next http.Handler) http.Handler { return next }
 	default:
 		c := console.New(console.Options{Source: s.consoleSource(), Access: s.consoleAccess(), Log: s.log})
-		s.ends = append(s.ends, Background(c.Run))
+		s.atEnd(Background(c.Run))
 		h = c
 	}
 	return func(next http.Handler) http.Handler {

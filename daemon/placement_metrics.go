@@ -26,8 +26,7 @@ type placementMetrics struct {
 	endedStreams  *prometheus.CounterVec
 }
 
-func newPlacementMetrics() *placementMetrics {
-	common := newServiceMetrics()
+func newPlacementMetrics(common *serviceMetrics) *placementMetrics {
 	reg := common.registry
 	return &placementMetrics{
 		serviceMetrics: common,

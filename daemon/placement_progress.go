@@ -17,13 +17,13 @@ const (
 func (s *PlacementServer) reading() func(rows, total int64) {
 	reported, logged := time.Time{}, time.Now()
 	return func(rows, total int64) {
-		if s.serving.state() == "" {
+		if s.state() == "" {
 			return // a later read, while requests are answered
 		}
 		now := time.Now()
 		if now.Sub(reported) >= progressEvery {
 			reported = now
-			s.serving.progress(fmt.Sprintf("reading the database: %d of %d rows", rows, total))
+			s.progress(fmt.Sprintf("reading the database: %d of %d rows", rows, total))
 		}
 		if now.Sub(logged) >= progressLogEvery {
 			logged = now

@@ -204,7 +204,7 @@ func startNetworkNextTo(t *testing.T, placement string, physicals bool, log io.W
 	cfg.Neutron.AuthStrategy = config.StrategyNoAuth
 	cfg.Placement.AuthType, cfg.Placement.EndpointOverride = config.AuthNone, placement
 	logger := slog.New(slog.NewTextHandler(log, nil))
-	s, err := StartNetwork(t.Context(), quietProcess, cfg, logger, Dependencies{Alone: true})
+	s, err := StartNetwork(t.Context(), quietProcess, cfg, logger, Dependencies{SingleProcess: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -220,7 +220,7 @@ func startComputeNextTo(t *testing.T, placement string, _ bool, log io.Writer) (
 	cfg.Glance.EndpointOverride = placement
 	cfg.Placement.AuthType, cfg.Placement.EndpointOverride = config.AuthNone, placement
 	logger := slog.New(slog.NewTextHandler(log, nil))
-	s, err := StartCompute(t.Context(), quietProcess, cfg, logger, Dependencies{Alone: true})
+	s, err := StartCompute(t.Context(), quietProcess, cfg, logger, Dependencies{SingleProcess: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -62,7 +62,7 @@ func (s *Server) reload() {
 		s.log.Warn("some changed settings take effect at the next start", "settings", names)
 	}
 	s.loaded = cfg
-	s.reloads.count(ok)
+	s.metrics.reloads.count(ok)
 	s.log.Info("reloaded", "complete", ok)
 }
 
@@ -83,7 +83,7 @@ func (s *Server) reread() (cfg serviceSettings, ok bool) {
 // opened with or without TLS, so that turning it on or off needs a restart.
 func (s *Server) reloadTLS(cfg *config.Service) error {
 	files, enabled, err := tlsFiles(cfg)
-	switch prev := s.serving.certs != nil; {
+	switch prev := s.certs != nil; {
 	case err != nil:
 		return err
 	case enabled != prev:
@@ -92,14 +92,14 @@ func (s *Server) reloadTLS(cfg *config.Service) error {
 	case !enabled:
 		return nil
 	}
-	return s.serving.certs.Reload(files)
+	return s.certs.Reload(files)
 }
 
 // reloadFront replaces the settings of the handlers in front of the API and the bounds of
 // connections.
 func (s *Server) reloadFront(cfg *config.Service) error {
-	s.serving.front.Set(frontSettings(cfg, s.guard, s.serving.format))
-	s.serving.limit.Set(limitSettings(cfg))
+	s.front.Set(frontSettings(cfg, s.guard, s.format))
+	s.limit.Set(limitSettings(cfg))
 	return nil
 }
 

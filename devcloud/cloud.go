@@ -99,8 +99,8 @@ type cloud struct {
 	directory *local.Directory
 	passwords passwords
 	hostKeys  hostkey.Keys
-	identity  *daemon.SmallServer
-	images    *daemon.SmallServer
+	identity  *daemon.Server
+	images    *daemon.Server
 	placement *daemon.PlacementServer
 	network   *daemon.NetworkServer
 	compute   *daemon.ComputeServer
@@ -211,7 +211,7 @@ func (c *cloud) start(ctx context.Context) (err error) {
 			Advice: "passwords and tokens go over the network without TLS; accept the danger with --allow-remote-without-tls",
 		},
 	}
-	if c.identity, err = daemon.StartSmall(ctx, c.process, c.listening(c.opts.IdentityListen), "Identity", httpapi.Config{
+	if c.identity, err = daemon.StartAPI(ctx, c.process, c.listening(c.opts.IdentityListen), "Identity", httpapi.Config{
 		Service: "identity", Routes: (&identityapi.API{Directory: c.directory}).Routes(), Public: identityapi.Public,
 		Problem: identityapi.Problem,
 	}, c.output.Logger(daemon.IdentityLog), trust); err != nil {
@@ -221,7 +221,7 @@ func (c *cloud) start(ctx context.Context) (err error) {
 	if err != nil {
 		return daemon.Fail(daemon.WrongSettings, err)
 	}
-	if c.images, err = daemon.StartSmall(ctx, c.process, c.listening(c.opts.ImageListen), "Image", httpapi.Config{
+	if c.images, err = daemon.StartAPI(ctx, c.process, c.listening(c.opts.ImageListen), "Image", httpapi.Config{
 		Service: "image", Routes: (&imageapi.API{Catalog: catalog}).Routes(), Public: imageapi.Public,
 		Problem: imageapi.Problem,
 	}, c.output.Logger(daemon.ImageLog), trust); err != nil {
@@ -278,9 +278,9 @@ func (c *cloud) startCompute(ctx context.Context, secret string, g daemon.Depend
 	c.listening(c.opts.ComputeListen)(&computes.Berth)
 	computes.Berth.HostKeySecret = osloconfig.Secret(secret)
 	computes.Database.Connection, computes.Database.SyncOnStartup = c.database("compute.db"), true
-	g.Access, g.Alone = map[string]client.Access{}, true
+	g.Access, g.SingleProcess = map[string]client.Access{}, true
 	for kind, s := range map[string]*daemon.Server{
-		"placement": &c.placement.Server, "network": &c.network.Server, "image": &c.images.Server,
+		"placement": &c.placement.Server, "network": &c.network.Server, "image": c.images,
 	} {
 		g.Access[kind] = c.login(upCompute, func() string { return c.url(s) })
 	}
@@ -362,10 +362,10 @@ func (c *cloud) load(ctx context.Context) error {
 		return err
 	}
 	for _, s := range []local.Service{
-		{Type: "identity", Name: "keystone", URL: c.offered(&c.identity.Server) + "/v3"},
+		{Type: "identity", Name: "keystone", URL: c.offered(c.identity) + "/v3"},
 		{Type: "placement", Name: "placement", URL: c.offered(&c.placement.Server)},
 		{Type: "network", Name: "neutron", URL: c.offered(&c.network.Server)},
-		{Type: "image", Name: "glance", URL: c.offered(&c.images.Server)},
+		{Type: "image", Name: "glance", URL: c.offered(c.images)},
 		{Type: "compute", Name: "nova", URL: c.offered(&c.compute.Server) + "/v2.1"},
 	} {
 		c.directory.Offer(s)

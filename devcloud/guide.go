@@ -51,7 +51,7 @@ func (c *cloud) playGuide(ctx context.Context, out io.Writer) error {
 // person logs a user in.
 func (c *cloud) person(ctx context.Context, name string) (p person, err error) {
 	provider, err := openstack.AuthenticatedClient(ctx, gophercloud.AuthOptions{
-		IdentityEndpoint: c.url(&c.identity.Server) + "/v3", Username: name, Password: c.passwords[name],
+		IdentityEndpoint: c.url(c.identity) + "/v3", Username: name, Password: c.passwords[name],
 		TenantName: upProject.Name, DomainName: "Default",
 	})
 	if err != nil {

@@ -170,7 +170,7 @@ func (c *cloud) writeFiles() error {
 		Users                      []string
 		Passwords                  passwords
 	}{
-		URL: c.offered(&c.identity.Server), Project: upProject.Name, Region: identityapi.Region,
+		URL: c.offered(c.identity), Project: upProject.Name, Region: identityapi.Region,
 		Users: []string{upAdmin, upDemo}, Passwords: c.passwords,
 	}
 	errs := []error{c.writeFile("clouds.yaml", cloudsYAML, with)}

@@ -18,7 +18,7 @@ func (c *cloud) listenForOperators(ctx context.Context, g *daemon.Guard) (err er
 	mux := http.NewServeMux()
 	for name, s := range map[string]*daemon.Server{
 		"placement": &c.placement.Server, "network": &c.network.Server, "compute": &c.compute.Server,
-		"identity": &c.identity.Server, "image": &c.images.Server,
+		"identity": c.identity, "image": c.images,
 	} {
 		mux.Handle("/"+name+"/", http.StripPrefix("/"+name, s.Operators()))
 	}

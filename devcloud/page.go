@@ -87,7 +87,7 @@ func (c *cloud) services() string {
 	urls := map[string]string{
 		"placement": c.offered(&c.placement.Server), "network": c.offered(&c.network.Server),
 		"compute":  c.offered(&c.compute.Server) + "/v2.1",
-		"identity": c.offered(&c.identity.Server) + "/v3", "image": c.offered(&c.images.Server),
+		"identity": c.offered(c.identity) + "/v3", "image": c.offered(c.images),
 	}
 	var b strings.Builder
 	line := func(name, url, flag string) { fmt.Fprintf(&b, "  %-9s  %-28s  --%s\n", name, url, flag) }

@@ -11,8 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"github.com/berthcloud/berth/config"
 	"github.com/berthcloud/berth/httpserver"
 	"github.com/berthcloud/berth/logging"
@@ -20,29 +18,30 @@ import (
 
 // startServing begins to serve with the settings of an empty file, on addresses of its own for the
 // API and for operators.
-func startServing(t *testing.T) *serving {
+func startServing(t *testing.T) *Server {
 	t.Helper()
-	cfg := config.DefaultPlacement()
+	cfg := config.DefaultService()
 	cfg.Berth.Listen, cfg.Berth.MetricsListen = "127.0.0.1:0", "127.0.0.1:0"
 	log, _, err := logging.Open(logging.Options{}, io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
-	reg := prometheus.NewRegistry()
-	v, err := newServing(t.Context(), &cfg.Service, nil, log, reg, httpserver.NewMetrics(reg), nil)
-	if err != nil {
+	s := newServer(cfg, log, Dependencies{}, serviceOptions{
+		status: func() string { return "" }, probe: func(context.Context) error { return nil },
+	})
+	if err := s.openListeners(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	return v
+	return &s
 }
 
 // While the database is opened, both listeners answer.
 func TestListenersAnswerWhileStarting(t *testing.T) {
-	v := startServing(t)
-	defer v.stop()
-	api := "http://" + v.apiServers.addresses()
-	ops := "http://" + v.opsServers.addresses()
-	v.progress("reading: 40000 providers")
+	s := startServing(t)
+	defer s.stop()
+	api := "http://" + s.apiListeners.addresses()
+	ops := "http://" + s.opsListeners.addresses()
+	s.progress("reading: 40000 providers")
 	res, body := get(t, api+"/resource_providers")
 	if res.StatusCode != 503 || res.Header.Get("Retry-After") != "1" ||
 		!strings.Contains(body, "starting: reading: 40000 providers") ||
@@ -58,8 +57,8 @@ func TestListenersAnswerWhileStarting(t *testing.T) {
 	if _, body := get(t, ops+"/metrics"); !strings.Contains(body, "berth_http_connections") {
 		t.Errorf("/metrics answers %s", body)
 	}
-	isReady := v.ready(func() (bool, string) { return true, "there" })
-	v.open(http.NotFoundHandler(), httpserver.NewOps(httpserver.OpsConfig{Ready: isReady}))
+	isReady := s.onceStarted(func() (bool, string) { return true, "there" })
+	s.answer(http.NotFoundHandler(), httpserver.NewOps(httpserver.OpsConfig{Ready: isReady}))
 	if res, body := get(t, ops+"/readyz"); res.StatusCode != 200 || body != "there\n" {
 		t.Errorf("afterwards /readyz answers %d %q", res.StatusCode, body)
 	}
@@ -94,24 +93,23 @@ func get(t *testing.T, url string) (*http.Response, string) {
 // Operators can observe the end of the service: their listener remains until the last request is
 // answered.
 func TestReadyzWhileStopping(t *testing.T) {
-	v := startServing(t)
+	s := startServing(t)
 	entered, leave := make(chan struct{}), make(chan struct{})
 	slow := http.HandlerFunc(func(http.ResponseWriter, *http.Request) { close(entered); <-leave })
-	v.open(slow, httpserver.NewOps(httpserver.OpsConfig{Ready: v.ready(func() (bool, string) { return true, "" })}))
+	isReady := s.onceStarted(func() (bool, string) { return true, "" })
+	s.answer(slow, httpserver.NewOps(httpserver.OpsConfig{Ready: isReady}))
 	answered := make(chan int)
 	go func() {
-		res, _ := get(t, "http://"+v.apiServers.addresses()+"/")
+		res, _ := get(t, "http://"+s.apiListeners.addresses()+"/")
 		answered <- res.StatusCode
 	}()
 	<-entered
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error)
-	go func() {
-		ended <- v.run(ctx, func() string { return "" }, func() {}, func(context.Context) error { return nil })
-	}()
+	go func() { ended <- s.Run(ctx) }()
 	cancel()
 	for begin := time.Now(); ; {
-		res, body := get(t, "http://"+v.opsServers.addresses()+"/readyz")
+		res, body := get(t, "http://"+s.opsListeners.addresses()+"/readyz")
 		if res.StatusCode == 503 && body == "stopping\n" {
 			break
 		}
@@ -162,7 +160,7 @@ func TestServersReportTheFirstFailure(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var s httpServers
+	var s listenerGroup
 	s.start(ln, http.NotFoundHandler(), httpserver.ServeOptions{})
 	ln.Close()
 	select {
