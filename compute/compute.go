@@ -13,6 +13,11 @@
 // What a host is to make of a server is a row (HostedRow), which the commands to hosts write.
 //
 // Types whose name ends in Row are rows of the Store, flat and without behaviour.
+//
+// A Database (database.go) begins transactions; a Tx has the writer, the rules (settings, clock,
+// log) and the time, and no store. peers_fenced.go refuses requests of a worker that has lost its
+// lease, and says which ones may take effect later. Package daemon puts the service together; in
+// "berth up", package devcloud has its hosts.
 package compute
 
 import (

@@ -4,6 +4,29 @@
 // service puts these together. It knows no HTTP and no SQL.
 //
 // Types whose name ends in Row are rows of the Store, flat and without behaviour.
+//
+// A Database (database.go) begins transactions: an Update is one with the whole change. A Tx has
+// the writer, the settings, the clock and the log, and no store. Ports and networks are read in
+// views.go.
+//
+// # Parts
+//
+// The service has no snapshot in memory; it reads its database. Package daemon puts it together of
+// these (decision 45):
+//
+//	ports, topology, qos, security, agents, quotas   the rules, by nouns; service has them all
+//	binding, ipam                                    decide from values: how a port is plugged in,
+//	                                                 which addresses it can have
+//	reallocation, intents                            allocations of servers in placement that follow
+//	                                                 from changes of their ports
+//	tracking, routed                                 providers in placement: the devices of agents,
+//	                                                 the segments of routed networks
+//	ovnagents                                        chassis of OVN become agents
+//	portlist                                         what agents and the service send each other
+//
+// Package guarantee has the arithmetic of guarantees, allocations the changes in placement, and
+// watch wakes the long polls of agents; compute uses all three too. The rows are stored by
+// sqlstore/rowtable, which passes the suite in networktest.
 package network
 
 import (

@@ -13,6 +13,8 @@
 //
 // Await depends on every key that it should: a row that begins to match a condition has the
 // condition's value as a key, and one that matched has been read.
+//
+// The keys of the services are in network/database.go and compute/watches.go (decision 32).
 package watch
 
 import (

@@ -2,6 +2,9 @@
 // servers from the compute service, has a driver make the host match the list, and reports the
 // results. The requests to the service are its caller's (Service), and how a server is built is the
 // driver's.
+//
+// It destroys only servers that the list marks as deleted. What else it has is reported, and the
+// service decides (leftovers.go of package fleet).
 package host
 
 import (

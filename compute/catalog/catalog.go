@@ -1,5 +1,7 @@
 // Package catalog is what servers are made from and limited by: flavors, key pairs, server groups,
 // host aggregates, quotas and usage, with the rules among them. It begins no operation of a server.
+//
+// mirrors.go brings hosts into placement's aggregates, from rows that stay until it has.
 package catalog
 
 import (

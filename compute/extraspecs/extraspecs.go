@@ -4,6 +4,9 @@
 //
 // Names, patterns and texts are Nova's (nova.api.validation.extra_specs, nova.virt.hardware), as of
 // its API version 2.86 for the names.
+//
+// Validate is what the flavor API requires (table.go), Check what the server API requires of a
+// flavor and an image (check.go, cpu.go, image.go).
 package extraspecs
 
 import (

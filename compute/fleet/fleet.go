@@ -1,5 +1,8 @@
 // Package fleet is the hosts of the compute service: their services and hypervisors, their reports,
 // their trees in placement, and servers that they should not have. It chooses no host.
+//
+// lists.go makes the lists of servers that hosts should have, leftovers.go finds servers on hosts
+// that should not be there.
 package fleet
 
 import (

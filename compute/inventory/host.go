@@ -4,6 +4,11 @@
 //
 // The rules are those of Nova's compute agent: its own inventories and traits are set to the
 // reported state, and what operators and other services have added stays.
+//
+// An inventory with allocations whose device or class is removed remains, fully reserved, and is
+// subtracted from the device that replaces it. A concurrent claim changes a generation, and the
+// plan is made again. The plan is in plan.go, the sync in sync.go; package providertree has what
+// does not depend on whose tree it is.
 package inventory
 
 import (

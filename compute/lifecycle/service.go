@@ -12,11 +12,39 @@
 //	live    claim ─► bind ─► prepare ─► source ─► activate ─► host ─► leave ─► release ─► (ACTIVE)
 //
 // There are more (newKinds, and decision 31). Operations are of four families, each of which is a
-// type with its data and its steps: buildJob (boot.go), portJob (attach.go), moveJob (move.go) and
-// powerJob (power.go).
+// type with its data and its steps: buildJob (boot.go, shelve.go, delete.go), portJob (attach.go,
+// detach.go), moveJob (move.go has what moves share, move_live.go and move_evacuate.go the rest)
+// and powerJob (power.go, rebuild.go).
 //
 // An operation begins in a transaction (Change), with the rows that its request changes. Whoever
 // begins it has checked that the caller may, and that the state of the server allows it.
+//
+// A worker (take.go) takes the lease of an operation; job.go stores the operation for package
+// operation. What several families do is in claims.go (allocations), package serverports (ports)
+// and hostcommands.go (hosts). hosted.go has the rows that say what a host is to make of a server,
+// and takes what the host reports.
+//
+// # A new operation
+//
+//  1. A kind in newKinds, in the family that it belongs to, with a line on why its steps are in
+//     this order. What differs from other kinds (events, statuses) is a field of the kind; no code
+//     outside of the list depends on the name of a kind. A change of power needs neither kind nor
+//     step, but a row of PowerChanges.
+//  2. In the family's file, the steps that no other kind has. Each looks first at what is done,
+//     commits before it sends a command to a host, and returns errors of requests as they are, so
+//     that the runner sees which may take effect later.
+//  3. In package servers, the method that checks the request and the state of the server, in Nova's
+//     order, and begins the operation with Change; a move with beginMove (moves.go).
+//  4. A new state of servers: serverStates in httpapi/computeapi/serversapi/view.go, and where it
+//     is allowed, as Nova's check_instance_state has it for each action. What its host does about
+//     it: a wish of HostedRow, a member of hostlist.Server, which an agent that does not know it
+//     must not report as done (hostDid), the steps in agent/host/plan.go, and the drivers.
+//  5. Scenarios in compute/servers/faults_test.go: done, failed on each host, and with a deletion
+//     meanwhile. The sweeps stop, delay and interrupt it at each request and commit.
+//  6. The endpoint (httpapi/computeapi); its rows in httpapi/computeapi/access_test.go and, with
+//     the states of its server, in conformance/fuzzing; a dialogue with Nova in conformance/nova
+//     (whole.py has the hypervisor); what conformance/tempest has about it.
+//  7. docs/api/compute.md, with what differs from Nova.
 package lifecycle
 
 import (

@@ -8,6 +8,10 @@
 // disabled filter changes nothing.
 //
 // Rules and texts are Nova's (nova.scheduler.utils, nova.scheduler.request_filter).
+//
+// Groups are collected in builder.go; filters.go adds what the operator wants; port.go makes the
+// profile of a port's binding. When a query has no candidates, reasons.go relaxes it step by step
+// to find the constraint that cannot be satisfied.
 package request
 
 import (

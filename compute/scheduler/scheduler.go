@@ -1,5 +1,8 @@
 // Package scheduler chooses hosts for servers: it queries placement for candidates, has package
 // selection choose among them, and has its caller claim the choice, until a claim succeeds.
+//
+// devices.go chooses the PCI devices that ports are. Hosts and aggregates are cached (hosts.go),
+// and boots that wait for equal queries share an answer (candidates.go, decision 33).
 package scheduler
 
 import (

@@ -1,5 +1,7 @@
 // Package serverports creates, binds and unbinds the ports of servers in the network service, and
 // keeps what servers have of them as the network service shows it.
+//
+// reconcile.go compares the ports of servers with those of the network service (decision 38).
 package serverports
 
 import (

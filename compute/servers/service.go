@@ -1,6 +1,9 @@
 // Package servers has servers as users see them: it creates, lists and changes them, shows what was
 // done with them, and checks the requests to do something, whose operations package lifecycle
 // carries out.
+//
+// A request is checked in check.go, power.go, moves.go and others; its operation begins in the
+// transaction that records the action.
 package servers
 
 import (

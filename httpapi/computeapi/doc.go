@@ -10,4 +10,12 @@
 //
 //	body is JSON → project of the path → query and body against their schemas →
 //	policy → named objects exist → the service
+//
+// Dialogues recorded from Nova (conformance/nova/testdata) are replayed with this package.
+//
+// # A new endpoint
+//
+// The package of the noun gets the route with its first version, a function of a wire.Request, the
+// schema, and an answer of package view. The rule of policy has a name, a default and operations in
+// wire/policy_rules.go. The route is described in conformance/fuzzing/testdata/api.txt.
 package computeapi

@@ -13,6 +13,14 @@
 // or query that does not match its schema, 401 and 403 by authentication and policy, 404 for a
 // provider in the path that does not exist, 409 with the code placement.concurrent_update when the
 // generation that the client names is not the current one, 503 while the database is unavailable.
+//
+// # A new endpoint
+//
+// A rule comes first, in package placement/service, and depends on no version. The noun's file here
+// gets the route with its first version (Since), the decoder and the renderer, the file that ends
+// in _schema.go the schema; policy.go the name, the default and the operation of its rule. The
+// route is then listed in conformance/differential/coverage.go, with requests for it in the
+// generator, and described in conformance/fuzzing/testdata/api.txt.
 package placementapi
 
 import (

@@ -8,15 +8,12 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
-
-	"github.com/berthcloud/berth/internal/golden"
 )
 
 const module = "github.com/berthcloud/berth/"
@@ -289,33 +286,6 @@ func TestImports(t *testing.T) {
 	}
 }
 
-// TestPackagesAreListed compares the list of packages in ARCHITECTURE.md with the comments of the
-// packages. -update writes it.
-func TestPackagesAreListed(t *testing.T) {
-	all := packages(t)
-	table := "| path | what is there |\n|---|---|\n"
-	for _, pkg := range slices.Sorted(maps.Keys(all)) {
-		table += "| `" + pkg + "` | " + summary(pkg, all[pkg]) + " |\n"
-	}
-	const path = "../../ARCHITECTURE.md"
-	const begin, end = "-run TestPackagesAreListed -update -->\n\n", "\n<!-- end of packages -->\n"
-	before, rest, found := strings.Cut(golden.Read(t, path), begin)
-	_, after, ended := strings.Cut(rest, end)
-	if !found || !ended {
-		t.Fatalf("%s has lost the lines around the list of packages", path)
-	}
-	golden.Compare(t, path, before+begin+table+end+after)
-}
-
-// summary is the first sentence of a package's comment, without its subject.
-func summary(pkg string, files []file) string {
-	text := new(doc.Package).Synopsis(comment(files))
-	for _, word := range []string{"Package ", "Command ", pkg[strings.LastIndex(pkg, "/")+1:] + " ", "is ", "are "} {
-		text = strings.TrimPrefix(text, word)
-	}
-	return strings.ReplaceAll(strings.TrimRight(text, ".:"), "|", "\\|")
-}
-
 // comment is that of a package.
 func comment(files []file) (text string) {
 	for _, f := range files {
@@ -326,13 +296,20 @@ func comment(files []file) (text string) {
 	return text
 }
 
-// TestPackageComments requires a package comment that begins with the package's name.
+// TestPackageComments requires a package comment whose first sentence says what the package is for:
+// it begins with the package's name and is read in a list of packages.
 func TestPackageComments(t *testing.T) {
+	const longest = 360
 	for pkg, files := range packages(t) {
 		name := pkg[strings.LastIndex(pkg, "/")+1:]
 		text := comment(files)
 		if !strings.HasPrefix(text, "Package "+name+" ") && !strings.HasPrefix(text, "Command "+name+" ") {
 			t.Errorf("package %s does not begin its comment with what it is: %.60q", pkg, text)
+			continue
+		}
+		first := new(doc.Package).Synopsis(text)
+		if n := len(first); strings.TrimRight(first, ".:") == first || n > longest {
+			t.Errorf("package %s: the first sentence has %d bytes, at most %d, and an end: %q", pkg, n, longest, first)
 		}
 	}
 }

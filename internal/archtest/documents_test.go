@@ -8,19 +8,34 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 var (
 	code     = regexp.MustCompile("`([^`]+)`")
 	goFile   = regexp.MustCompile(`^[\w/]+\.go$`)
+	goName   = regexp.MustCompile(`^([a-z]\w*)\.([A-Z]\w*)$`)
 	testName = regexp.MustCompile(`^[A-Z][A-Za-z]+(/|$)`)
 )
 
-// TestFilesOfDocuments requires the existence of each Go file that ARCHITECTURE.md and the
-// decisions name, and in "Where to change what", where names are paths from the root, of each file
-// and directory.
+const root = "../.."
+
+// developerDocuments are the pages about the code, from the root.
+func developerDocuments(t *testing.T) []string {
+	t.Helper()
+	pages, err := filepath.Glob(filepath.Join(root, "docs/decisions/*.md"))
+	if err != nil || len(pages) == 0 {
+		t.Fatalf("there are no decisions: %v", err)
+	}
+	for i, page := range pages {
+		pages[i] = strings.TrimPrefix(filepath.ToSlash(page), root+"/")
+	}
+	return append(pages, "ARCHITECTURE.md", "CONTRIBUTING.md", "docs/invariants.md")
+}
+
+// TestFilesOfDocuments requires the existence of each Go file that the documents for developers
+// name.
 func TestFilesOfDocuments(t *testing.T) {
-	text := architecture(t)
 	var files []string
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err == nil && strings.HasSuffix(path, ".go") {
@@ -31,97 +46,166 @@ func TestFilesOfDocuments(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pages, err := filepath.Glob(filepath.Join(root, "docs/decisions/*.md"))
-	if err != nil || len(pages) == 0 {
-		t.Fatalf("there are no decisions: %v", err)
-	}
-	for _, page := range append(pages, filepath.Join(root, "ARCHITECTURE.md")) {
-		content, err := os.ReadFile(page)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, m := range code.FindAllStringSubmatch(string(content), -1) {
+	for _, page := range developerDocuments(t) {
+		for _, m := range code.FindAllStringSubmatch(read(t, page), -1) {
 			if goFile.MatchString(m[1]) &&
 				!slices.ContainsFunc(files, func(f string) bool { return strings.HasSuffix(f, "/"+m[1]) }) {
-				t.Errorf("%s names %s, which does not exist", filepath.Base(page), m[1])
+				t.Errorf("%s names %s, which does not exist", page, m[1])
 			}
 		}
 	}
-	where, found := 0, section(text, "Where to change what")
-	for _, m := range code.FindAllStringSubmatch(found, -1) {
-		if !strings.Contains(m[1], "/") {
-			continue
-		}
-		where++
-		if _, err := os.Stat(filepath.Join(root, m[1])); err != nil {
-			t.Errorf("\"Where to change what\" names %s, which does not exist", m[1])
-		}
-	}
-	if where < 20 {
-		t.Errorf("\"Where to change what\" names %d files: this test looks for the wrong thing", where)
-	}
 }
 
-// TestSequencesOfArchitecture requires that the sections about a read, a write and a boot name each
-// Go file by its path from the root, and at most as many as somebody reads on the way.
-func TestSequencesOfArchitecture(t *testing.T) {
-	const most = 30
-	for _, title := range []string{
-		"A read: GET /allocation_candidates", "A write: PUT /allocations/{consumer}", "A boot: POST /servers",
-	} {
-		named := make(map[string]bool)
-		for _, m := range code.FindAllStringSubmatch(section(architecture(t), title), -1) {
-			if !goFile.MatchString(m[1]) {
+// TestWhereToChangeWhat requires that the table in CONTRIBUTING.md names files and directories that
+// exist, by their paths from the root.
+func TestWhereToChangeWhat(t *testing.T) {
+	checked := 0
+	for line := range strings.Lines(section(read(t, "CONTRIBUTING.md"), "Where to change what")) {
+		for _, m := range code.FindAllStringSubmatch(line, -1) {
+			path := strings.TrimSuffix(m[1], "/...")
+			if !strings.Contains(m[1], "/") || strings.Contains(path, " ") {
 				continue
 			}
-			named[m[1]] = true
-			if _, err := os.Stat(filepath.Join(root, m[1])); err != nil {
-				t.Errorf("%q names %s, which does not exist", title, m[1])
-			}
-		}
-		if len(named) == 0 || len(named) > most {
-			t.Errorf("%q names %d files, want 1 to %d", title, len(named), most)
-		}
-	}
-}
-
-// TestTestsOfArchitecture requires the existence of each test that the tables of ARCHITECTURE.md
-// name, in the package named before it. Parts of a suite are methods or the names of subtests.
-func TestTestsOfArchitecture(t *testing.T) {
-	sources := make(map[string]string) // by package
-	checked := 0
-	for _, title := range []string{"Where to change what", "Invariants"} {
-		for line := range strings.Lines(section(architecture(t), title)) {
-			cells := strings.Split(strings.Trim(line, "| \n"), " | ")
-			pkg := ""
-			for _, m := range code.FindAllStringSubmatch(cells[len(cells)-1], -1) {
-				name, _, _ := strings.Cut(m[1], "/")
-				switch {
-				case !strings.HasPrefix(line, "|"):
-				case !testName.MatchString(m[1]):
-					pkg = m[1]
-				default:
-					checked++
-					if sources[pkg] == "" {
-						sources[pkg] = source(t, pkg)
-					}
-					if !regexp.MustCompile(`\b` + name + `\b`).MatchString(sources[pkg]) {
-						t.Errorf("ARCHITECTURE.md names the test %s of %s, which does not exist", name, pkg)
-					}
-				}
+			checked++
+			if _, err := os.Stat(filepath.Join(root, path)); err != nil {
+				t.Errorf("\"Where to change what\" names %s, which does not exist", path)
 			}
 		}
 	}
 	if checked < 100 {
-		t.Errorf("the tables name %d tests: this test looks for the wrong thing", checked)
+		t.Errorf("\"Where to change what\" names %d files: this test looks for the wrong thing", checked)
 	}
 }
 
-const root = "../.."
+// TestNamesOfArchitecture requires that the packages and the Go names in ARCHITECTURE.md exist, and
+// that it is a page that somebody reads.
+func TestNamesOfArchitecture(t *testing.T) {
+	const longest = 15_000
+	text, all := read(t, "ARCHITECTURE.md"), packages(t)
+	if len(text) > longest {
+		t.Errorf("ARCHITECTURE.md has %d bytes, at most %d", len(text), longest)
+	}
+	checked := 0
+	for _, m := range code.FindAllStringSubmatch(text, -1) {
+		if path := m[1]; strings.Contains(path, "/") && !strings.ContainsAny(path, " …") {
+			checked++
+			if _, err := os.Stat(filepath.Join(root, path)); err != nil {
+				t.Errorf("ARCHITECTURE.md names %s, which does not exist", path)
+			}
+		}
+		name := goName.FindStringSubmatch(m[1])
+		if name == nil {
+			continue
+		}
+		checked++
+		declared := regexp.MustCompile(`(?m)^\s*(?:type |func |func \(.*\) )?` + name[2] + `\b`)
+		found := false
+		for pkg := range all {
+			found = found || strings.HasSuffix("/"+pkg, "/"+name[1]) && declared.MatchString(source(t, pkg))
+		}
+		if !found {
+			t.Errorf("ARCHITECTURE.md names %s, which no package %s declares", m[1], name[1])
+		}
+	}
+	if checked < 30 {
+		t.Errorf("ARCHITECTURE.md names %d packages: this test looks for the wrong thing", checked)
+	}
+}
 
-func architecture(t *testing.T) string {
+// TestTestsOfDocuments requires the existence of each test that the tables of invariants and of
+// "Where to change what" name, in the package named before it. Parts of a suite are methods or the
+// names of subtests.
+func TestTestsOfDocuments(t *testing.T) {
+	sources := make(map[string]string) // by package
+	for page, text := range map[string]string{
+		"docs/invariants.md": read(t, "docs/invariants.md"),
+		"CONTRIBUTING.md":    section(read(t, "CONTRIBUTING.md"), "Where to change what"),
+	} {
+		checked := 0
+		for line := range strings.Lines(text) {
+			if !strings.HasPrefix(line, "|") {
+				continue
+			}
+			cells := strings.Split(strings.Trim(line, "| \n"), " | ")
+			pkg := ""
+			for _, m := range code.FindAllStringSubmatch(cells[len(cells)-1], -1) {
+				name, _, _ := strings.Cut(m[1], "/")
+				if !testName.MatchString(m[1]) {
+					pkg = m[1]
+					continue
+				}
+				checked++
+				if sources[pkg] == "" {
+					sources[pkg] = source(t, pkg)
+				}
+				if !regexp.MustCompile(`\b` + name + `\b`).MatchString(sources[pkg]) {
+					t.Errorf("%s names the test %s of %s, which does not exist", page, name, pkg)
+				}
+			}
+		}
+		if checked < 50 {
+			t.Errorf("%s names %d tests: this test looks for the wrong thing", page, checked)
+		}
+	}
+}
+
+// TestDecisionsAreListed requires that each decision has a title with its number and a status, and
+// that docs/decisions/README.md has a line with both.
+func TestDecisionsAreListed(t *testing.T) {
+	title := regexp.MustCompile(`^# (\d+)\. (.+)\n\nStatus: (accepted)(?s:; .+?)?\.\n\n`)
+	index := read(t, "docs/decisions/README.md")
+	line := regexp.MustCompile(`(?m)^\| \d+ \| .+ \| (accepted|superseded|withdrawn)\b.* \|$`)
+	listed := line.FindAllString(index, -1)
+	for _, page := range developerDocuments(t) {
+		name, ok := strings.CutPrefix(page, "docs/decisions/")
+		if !ok || name == "README.md" {
+			continue
+		}
+		m := title.FindStringSubmatch(read(t, page))
+		if m == nil {
+			t.Errorf("%s does not begin with its number, its title and a line such as \"Status: accepted.\"", page)
+			continue
+		}
+		want := "| " + m[1] + " | [" + m[2] + "](" + name + ") | " + m[3]
+		if !slices.ContainsFunc(listed, func(l string) bool { return strings.HasPrefix(l, want) }) {
+			t.Errorf("docs/decisions/README.md has no line %q", want)
+		}
+	}
+	if rows := strings.Count(index, "\n| ") - 1; rows != len(listed) {
+		t.Errorf("docs/decisions/README.md has %d decisions, %d of them with a status", rows, len(listed))
+	}
+}
+
+// TestDocumentsAreWrapped refuses long lines in the documents for developers. Tables, code and the
+// targets of links are as long as they need to be.
+func TestDocumentsAreWrapped(t *testing.T) {
+	const longest = 100
+	link := regexp.MustCompile(`\]\([^)]*\)`)
+	wide := []string{"The differential test", "Fuzzing", "In every run", "Every night"}
+	for _, page := range developerDocuments(t) {
+		fenced, elsewhere := false, false
+		for i, line := range strings.Split(read(t, page), "\n") {
+			if strings.HasPrefix(strings.TrimSpace(line), "```") {
+				fenced = !fenced
+			}
+			if title, ok := strings.CutPrefix(line, "## "); ok {
+				elsewhere = page == "CONTRIBUTING.md" && slices.Contains(wide, title)
+			}
+			drawing := strings.HasPrefix(line, "    ") && !strings.HasPrefix(strings.TrimSpace(line), "* ")
+			if fenced || elsewhere || drawing || strings.HasPrefix(strings.TrimSpace(line), "|") {
+				continue
+			}
+			if n := utf8.RuneCountInString(link.ReplaceAllString(line, "]()")); n > longest {
+				t.Errorf("%s:%d: %d columns, at most %d", page, i+1, n, longest)
+			}
+		}
+	}
+}
+
+// read returns the text of a file, by its path from the root.
+func read(t *testing.T, path string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(root, "ARCHITECTURE.md"))
+	text, err := os.ReadFile(filepath.Join(root, path))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,8 @@
 // these steps, each of which can be completed or taken back after a crash (package intents):
 //
 //	plan ──► claim the difference ──► commit the rows ──► release the surplus
+//
+// What a server's allocation lacks for its bound ports is in shortfall.go.
 package reallocation
 
 import (

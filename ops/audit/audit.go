@@ -6,6 +6,20 @@
 // What it can find is the table in kinds.go: for each kind a code, what it means, what repairs it,
 // and the rule that finds it. A rule runs only when the records that it needs were read. Servers
 // with an operation or a move under way are examined only by rules that hold in every state.
+//
+// # A new code
+//
+//  1. A constant in codes.go, whose text stays for ever, and a row in kinds.go, next to those about
+//     the same records: a severity as docs/operations/audit.md has them, what follows from it, what
+//     repairs it, and the records that the rule needs.
+//  2. The rule, in the file of what it is about. It calls found with the object that is wrong
+//     first, skips what is under way (Busy), and names one cause with one code: where another code
+//     already says it, the rule is silent. The command is one that can be typed.
+//  3. A fault in audittest/faults.go, for each way in which it arises. Tests inject it into drawn
+//     clouds, where it has to be the only finding, and a healthy cloud has none.
+//  4. A row in ops/heal/rules.go: what "berth heal" does about it, or that no request repairs it.
+//  5. Its row in the table of docs/operations/audit.md, as "berth audit --list -f csv" has the
+//     words, and the number of kinds in CHANGELOG.
 package audit
 
 import (

@@ -19,6 +19,23 @@
 //
 // Programs that keep no change log, such as upstream's service on the same database, are noticed by
 // comparing checksums of the rows with the snapshot (reconcile.go).
+//
+// # Freshness
+//
+// A request that starts after a write was answered sees that write. New reads the whole store once.
+// After that,
+//
+//   - a transaction notes the roots of the trees that it touched, also of those that it only looked
+//     up by UUID;
+//   - after the commit, refresh adds them to the pending changes, whose version rises. One refresh
+//     runs at a time and takes all pending changes; callers that arrive meanwhile wait for it, so
+//     that concurrent writers share a read of the database. The answer to a write waits for the
+//     refresh;
+//   - a refusal waits for the refresh as well: it may be due to a write that is committed and not
+//     in the snapshot yet, and a client that was refused must be able to see why;
+//   - when the read fails, the changes remain pending and the snapshot is stale; the write, which
+//     is durable, is acknowledged. Reads that need a stale snapshot try the refresh first, and
+//     answer 503 when it fails again; so does /readyz.
 package service
 
 import (

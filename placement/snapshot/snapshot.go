@@ -12,6 +12,15 @@
 // trait or aggregate (edit.go), how much of a class any provider of a tree has free (capacity.go),
 // which provider has a name or UUID (index.go), what there is in all (totals.go), and what trees of
 // equal hosts share (layout.go). pages.go is the vector they are kept in.
+//
+// Consumers and allocations are not in a snapshot: requests about them read the database.
+//
+// # Sharing
+//
+// A tree has an index, a small number that is its bit in the bit sets. It keeps the index while it
+// exists; an index that no tree has is used again. Successive snapshots share what did not change:
+// trees are in pages of 256, the maps by UUID, name and root id are tables of places by hash, and
+// other maps and the bit sets are copied when something in them changes.
 package snapshot
 
 import (

@@ -1,7 +1,8 @@
 // Package rowtable keeps the rows of the network and the compute service in databases of their own,
 // with tables of Berth's. What a row type is in the database is a table of columns
 // (network_rows.go, compute_rows.go); the engine runs the transactions. A transaction that writes
-// to a server waits for those of other instances, so that only one runs at a time.
+// to a server waits for those of other instances, so that only one runs at a time: each first
+// increments the row of berth_turn, which is their write lock.
 //
 // OpenNetwork (network_store.go) and OpenCompute (compute_store.go) open a store; store.go has its
 // Views and Updates, and schema.go brings its tables to the version of the program. A reader or
