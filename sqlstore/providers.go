@@ -92,11 +92,20 @@ WHERE p.id IN (`+marks+`)`+providerOrder, args...)
 // of Berth's own besides: nodes of a cluster know nothing of each other's locks,
 // and refuse one of two transactions only when both wrote the same row.
 func (w *writer) LockProvider(provider int64) error {
-	if err := w.lockIDs(provider); err != nil || w.Session.Dialect.ConflictRow == "" {
+	if err := w.lockIDs(provider); err != nil || conflictRow[w.Session.Dialect.Name] == "" {
 		return err
 	}
-	_, err := w.Exec(w.Session.Dialect.ConflictRow, provider%conflictRows)
+	_, err := w.Exec(conflictRow[w.Session.Dialect.Name], provider%conflictRows)
 	return err
+}
+
+// conflictRow writes a row of berth_holds for a provider, so that of two transactions on nodes of a
+// cluster that lock the provider one is rolled back, by the dialect. Elsewhere locks suffice.
+var conflictRow = map[string]string{
+	sqlconn.MySQLDialect.Name: `
+INSERT INTO berth_holds (slot, held)
+VALUES (?, 1)
+ON DUPLICATE KEY UPDATE held = held + 1`,
 }
 
 // conflictRows is how many rows stand for all providers. It must stay as it is while several

@@ -15,7 +15,7 @@ import (
 
 // A Dialect is everything that the databases do not agree on. Statements are
 // whole when they get here: a dialect rewrites nothing in them but the marks
-// for values.
+// for values. It knows no table: what a service says differently is the service's.
 type Dialect struct {
 	// Name is the folder of the schema in migrations.
 	Name string
@@ -37,47 +37,62 @@ type Dialect struct {
 	prepared bool
 	// rebind turns ? into the marks of the database.
 	rebind func(query string) string
+	// returning says that RETURNING gives the id of an inserted row.
+	returning bool
+	// FoldCase says that upper and lower case are the same in comparisons,
+	// FoldLike that they are in LIKE.
+	FoldCase, FoldLike bool
+	// Rerun says that the statements that make tables may run again: where
+	// they cannot be rolled back, a beginning may have been interrupted.
+	Rerun bool
+
+	Clauses
+	Catalog
+	Errors
+}
+
+// Clauses are statements, and parts of them, that each database writes in its own way.
+type Clauses struct {
 	// Begin starts a transaction that may write and sees what others commit
 	// meanwhile, BeginRead one that reads one consistent state.
 	Begin, BeginRead string
 	// LockRow is put behind a SELECT of a row that the transaction is going
 	// to change, or whose place in the snapshot it relies on.
 	LockRow string
-	// InOrder is put behind an UPDATE of several providers to have them locked in the
+	// InOrder is put behind an UPDATE of several rows to have them locked in the
 	// order of their ids, empty where that cannot be said.
 	InOrder string
-	// ConflictRow writes a row of berth_holds for a provider, so that of two transactions on
-	// nodes of a cluster that lock the provider one is rolled back; empty where locks suffice.
-	ConflictRow string
 	// ShareRow is put behind a SELECT of rows that must not be deleted before the
 	// transaction ends.
 	ShareRow string
 	// OnConflict is put behind an INSERT that may meet a unique value, where
 	// the error would make the transaction unusable.
 	OnConflict string
-	// returning says that RETURNING gives the id of an inserted row.
-	returning bool
-	// FoldCase says that upper and lower case are the same in comparisons,
-	// FoldLike that they are in LIKE.
-	FoldCase, FoldLike bool
 	// Now and HourAgo are the times of the server, in UTC.
 	Now, HourAgo string
 	// WithClock is a text and behind it the time of the server when the statement began, in UTC with
 	// microseconds.
 	WithClock string
-	// Rerun says that the statements that make tables may run again: where
-	// they cannot be rolled back, a beginning may have been interrupted.
-	Rerun bool
-	// Exists recognises then that what a statement makes exists.
-	Exists func(error) bool
 	// Enforce makes a session check foreign keys, empty where they always are.
 	Enforce string
-	// Collations requests those that compare texts by their bytes, the best
-	// first, where tables have one.
-	Collations string
+	// Demoted is an expression that is 1 on a server that takes no writes.
+	Demoted string
+}
+
+// A Catalog has the queries about what is in a database.
+type Catalog struct {
 	// hasTable reads whether a table exists, Tables lists them, without
 	// Berth's own.
 	hasTable, Tables string
+	// Collations requests those that compare texts by their bytes, the best
+	// first, where tables have one.
+	Collations string
+}
+
+// Errors recognise what a driver's error means.
+type Errors struct {
+	// Exists recognises, where Rerun is set, that what a statement makes exists.
+	Exists func(error) bool
 	// Duplicate recognises a violated unique key; Orphan a violated foreign
 	// key; Retryable a collision after which the transaction may run again from
 	// its start; Lost that the connection cannot be used any more; and Unavailable that
@@ -91,10 +106,8 @@ type Dialect struct {
 	Full, ReadOnly func(error) bool
 	// Unstorable recognises that a text has a character that the character set of the database lacks.
 	Unstorable func(error) bool
-	// Demoted is an expression that is 1 on a server that takes no writes.
-	Demoted string
 	// Advice says what the operator can do about an error at the start, empty when
-	// another try may succeed.
+	// another try may succeed; nil where there is none.
 	Advice func(error, Naming) string
 }
 

@@ -23,112 +23,114 @@ var MySQLDialect = &Dialect{
 	Bounded:   true,
 	Precision: time.Second,
 	rebind:    func(query string) string { return query },
-	Begin:     "START TRANSACTION",
-	BeginRead: "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY",
-	LockRow: `
-FOR UPDATE`,
-	InOrder: `
-ORDER BY id`,
-	ConflictRow: `
-INSERT INTO berth_holds (slot, held)
-VALUES (?, 1)
-ON DUPLICATE KEY UPDATE held = held + 1`,
-	ShareRow: `
-LOCK IN SHARE MODE`, // MariaDB has no FOR SHARE
-	Now:     "UTC_TIMESTAMP()",
-	HourAgo: "UTC_TIMESTAMP() - INTERVAL 1 HOUR",
-	// A statement of a round trip of several has its own time.
-	WithClock: "CONCAT(?, UTC_TIMESTAMP(6))",
 	FoldCase:  true,
 	FoldLike:  true,
 	Rerun:     true,
-	// A table is made unless it exists; a column, an index and a row are not.
-	Exists: func(err error) bool {
-		return mysqlCode(err) == 1060 || mysqlCode(err) == 1061 || mysqlCode(err) == 1062
+	Clauses: Clauses{
+		Begin:     "START TRANSACTION",
+		BeginRead: "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY",
+		LockRow: `
+FOR UPDATE`,
+		InOrder: `
+ORDER BY id`,
+		ShareRow: `
+LOCK IN SHARE MODE`, // MariaDB has no FOR SHARE
+		Now:     "UTC_TIMESTAMP()",
+		HourAgo: "UTC_TIMESTAMP() - INTERVAL 1 HOUR",
+		// A statement of a round trip of several has its own time.
+		WithClock: "CONCAT(?, UTC_TIMESTAMP(6))",
+		// A number, or in newer servers a word.
+		Demoted: "CASE WHEN CAST(@@GLOBAL.read_only AS CHAR) IN ('0', 'OFF') THEN 0 ELSE 1 END",
 	},
-	Collations: `
+	Catalog: Catalog{
+		Collations: `
 SELECT collation_name
 FROM information_schema.collations
 WHERE collation_name IN ('utf8mb4_nopad_bin', 'utf8mb4_0900_bin', 'utf8mb4_bin')
 ORDER BY collation_name = 'utf8mb4_bin', collation_name`,
-	hasTable: `
+		hasTable: `
 SELECT 1
 FROM information_schema.tables
 WHERE table_schema = DATABASE() AND table_name = ?`,
-	Tables: `
+		Tables: `
 SELECT table_name
 FROM information_schema.tables
 WHERE table_schema = DATABASE() AND table_name NOT LIKE 'berth\_%'
 ORDER BY table_name`,
-	Duplicate: func(err error) bool { return mysqlCode(err) == 1062 },
-	Locked:    func(err error) bool { return mysqlCode(err) == 1205 },
-	// A number, or in newer servers a word.
-	Demoted: "CASE WHEN CAST(@@GLOBAL.read_only AS CHAR) IN ('0', 'OFF') THEN 0 ELSE 1 END",
-	Orphan: func(err error) bool {
-		code := mysqlCode(err)
-		return code == 1451 || code == 1452
 	},
-	Retryable: func(err error) bool {
-		switch mysqlCode(err) {
-		case 1213, // deadlock, or refused by the other nodes
-			1205,       // lock wait timeout
-			1020,       // changed since last read (MariaDB's snapshot isolation)
-			1451, 1452: // another transaction inserted or deleted what a foreign key refers to
-			return true
-		}
-		return false
-	},
-	Lost: func(err error) bool {
-		switch mysqlCode(err) {
-		case 1047, // the node is not part of the cluster's majority
-			1180,       // error during commit: the node was cut off
-			1053, 1927, // shutdown, connection killed
-			1152, 1158, 1159, 1160, 1161, 1184, // network trouble, as the server saw it
-			1290, 1792, 1836, // read-only: no longer the primary
-			4031: // closed for being idle
-			return true
-		}
-		return errors.Is(err, mysql.ErrInvalidConn) || connectionFailed(err)
-	},
-	Unavailable: func(err error) bool {
-		switch mysqlCode(err) {
-		case 1040, 1203, 1226, 1129, // too many connections, or too many that failed
-			1037, 1041, 1135, // out of memory or threads
-			1021, 1114, 1030, // disk full
-			1317, 3024, 1969: // the statement was stopped
-			return true
-		}
-		return false
-	},
-	Full: func(err error) bool { return mysqlCode(err) == 1021 || mysqlCode(err) == 1114 },
-	Unstorable: func(err error) bool {
-		switch mysqlCode(err) {
-		case 1366, 1300, 3854, 1977: // a value that a column, or its character set, cannot have
-			return true
-		case 1267, 1270, 1271: // a comparison with such a value; of columns with others the database is to blame
-			return strings.Contains(err.Error(), "COERCIBLE")
-		}
-		return false
-	},
-	ReadOnly: func(err error) bool {
-		code := mysqlCode(err)
-		return code == 1290 || code == 1792 || code == 1836
-	},
-	Advice: func(err error, known Naming) string {
-		switch mysqlCode(err) {
-		case 1045, 1698:
-			return "check user and password in [" + known.Section + "] connection"
-		case 1044:
-			return "grant the user all privileges on the database"
-		case 1142:
-			return "grant the user the right to create tables, once, for Berth's own: GRANT CREATE, REFERENCES ON " +
-				known.Database + ".* TO …"
-		case 1049:
-			return "create the database first: CREATE DATABASE " + known.Database
-		case 1290, 1792, 1836:
-			return "this server is read-only: name the primary in [" + known.Section + "] connection"
-		}
-		return ""
+	Errors: Errors{
+		// A table is made unless it exists; a column, an index and a row are not.
+		Exists: func(err error) bool {
+			return mysqlCode(err) == 1060 || mysqlCode(err) == 1061 || mysqlCode(err) == 1062
+		},
+		Duplicate: func(err error) bool { return mysqlCode(err) == 1062 },
+		Locked:    func(err error) bool { return mysqlCode(err) == 1205 },
+		Orphan: func(err error) bool {
+			code := mysqlCode(err)
+			return code == 1451 || code == 1452
+		},
+		Retryable: func(err error) bool {
+			switch mysqlCode(err) {
+			case 1213, // deadlock, or refused by the other nodes
+				1205,       // lock wait timeout
+				1020,       // changed since last read (MariaDB's snapshot isolation)
+				1451, 1452: // another transaction inserted or deleted what a foreign key refers to
+				return true
+			}
+			return false
+		},
+		Lost: func(err error) bool {
+			switch mysqlCode(err) {
+			case 1047, // the node is not part of the cluster's majority
+				1180,       // error during commit: the node was cut off
+				1053, 1927, // shutdown, connection killed
+				1152, 1158, 1159, 1160, 1161, 1184, // network trouble, as the server saw it
+				1290, 1792, 1836, // read-only: no longer the primary
+				4031: // closed for being idle
+				return true
+			}
+			return errors.Is(err, mysql.ErrInvalidConn) || connectionFailed(err)
+		},
+		Unavailable: func(err error) bool {
+			switch mysqlCode(err) {
+			case 1040, 1203, 1226, 1129, // too many connections, or too many that failed
+				1037, 1041, 1135, // out of memory or threads
+				1021, 1114, 1030, // disk full
+				1317, 3024, 1969: // the statement was stopped
+				return true
+			}
+			return false
+		},
+		Full: func(err error) bool { return mysqlCode(err) == 1021 || mysqlCode(err) == 1114 },
+		Unstorable: func(err error) bool {
+			switch mysqlCode(err) {
+			case 1366, 1300, 3854, 1977: // a value that a column, or its character set, cannot have
+				return true
+			case 1267, 1270, 1271: // a comparison with such a value; of columns with others the database is to blame
+				return strings.Contains(err.Error(), "COERCIBLE")
+			}
+			return false
+		},
+		ReadOnly: func(err error) bool {
+			code := mysqlCode(err)
+			return code == 1290 || code == 1792 || code == 1836
+		},
+		Advice: func(err error, known Naming) string {
+			switch mysqlCode(err) {
+			case 1045, 1698:
+				return "check user and password in [" + known.Section + "] connection"
+			case 1044:
+				return "grant the user all privileges on the database"
+			case 1142:
+				return "grant the user the right to create tables, once, for Berth's own: GRANT CREATE, REFERENCES ON " +
+					known.Database + ".* TO …"
+			case 1049:
+				return "create the database first: CREATE DATABASE " + known.Database
+			case 1290, 1792, 1836:
+				return "this server is read-only: name the primary in [" + known.Section + "] connection"
+			}
+			return ""
+		},
 	},
 }
 

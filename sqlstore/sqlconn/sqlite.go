@@ -19,47 +19,53 @@ var SQLiteDialect = &Dialect{
 	FoldLike:  true,
 	// The driver tries the layouts that it knows one after the other on a column of times.
 	TimesAsText: true,
-	Exists:      func(error) bool { return false },
-	Enforce:     "PRAGMA foreign_keys = ON",
 	rebind:      func(query string) string { return query },
-	// IMMEDIATE takes the write lock at once: a transaction that reads first
-	// and writes later would find, too late, that another one came between.
-	Begin:     "BEGIN IMMEDIATE",
-	BeginRead: "BEGIN DEFERRED",
-	hasTable: `
+	Clauses: Clauses{
+		Enforce: "PRAGMA foreign_keys = ON",
+		// IMMEDIATE takes the write lock at once: a transaction that reads first
+		// and writes later would find, too late, that another one came between.
+		Begin:     "BEGIN IMMEDIATE",
+		BeginRead: "BEGIN DEFERRED",
+	},
+	Catalog: Catalog{
+		hasTable: `
 SELECT 1
 FROM sqlite_master
 WHERE type = 'table' AND name = ?`,
-	Tables: `
+		Tables: `
 SELECT name
 FROM sqlite_master
 WHERE type = 'table' AND name NOT LIKE 'sqlite\_%' ESCAPE '\'
 ORDER BY name`,
-	Duplicate: func(err error) bool {
-		code := sqliteCode(err)
-		return code == sqlite3.SQLITE_CONSTRAINT_UNIQUE || code == sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY
 	},
-	Orphan: func(err error) bool { return sqliteCode(err) == sqlite3.SQLITE_CONSTRAINT_FOREIGNKEY },
-	Retryable: func(err error) bool {
-		code := sqliteCode(err)
-		return code == sqlite3.SQLITE_BUSY_SNAPSHOT || code == sqlite3.SQLITE_BUSY_RECOVERY
-	},
-	Locked:     func(error) bool { return false },
-	Full:       func(err error) bool { return sqliteCode(err)&0xff == sqlite3.SQLITE_FULL },
-	Unstorable: func(error) bool { return false }, // texts are Unicode
-	ReadOnly:   func(err error) bool { return sqliteCode(err)&0xff == sqlite3.SQLITE_READONLY },
-	// The file is not a connection that could be made again.
-	Lost: func(error) bool { return false },
-	Unavailable: func(err error) bool {
-		if errors.Is(err, sql.ErrConnDone) {
-			return true
-		}
-		switch sqliteCode(err) & 0xff {
-		case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL,
-			sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
-			return true
-		}
-		return false
+	Errors: Errors{
+		Exists: func(error) bool { return false },
+		Duplicate: func(err error) bool {
+			code := sqliteCode(err)
+			return code == sqlite3.SQLITE_CONSTRAINT_UNIQUE || code == sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY
+		},
+		Orphan: func(err error) bool { return sqliteCode(err) == sqlite3.SQLITE_CONSTRAINT_FOREIGNKEY },
+		Retryable: func(err error) bool {
+			code := sqliteCode(err)
+			return code == sqlite3.SQLITE_BUSY_SNAPSHOT || code == sqlite3.SQLITE_BUSY_RECOVERY
+		},
+		Locked:     func(error) bool { return false },
+		Full:       func(err error) bool { return sqliteCode(err)&0xff == sqlite3.SQLITE_FULL },
+		Unstorable: func(error) bool { return false }, // texts are Unicode
+		ReadOnly:   func(err error) bool { return sqliteCode(err)&0xff == sqlite3.SQLITE_READONLY },
+		// The file is not a connection that could be made again.
+		Lost: func(error) bool { return false },
+		Unavailable: func(err error) bool {
+			if errors.Is(err, sql.ErrConnDone) {
+				return true
+			}
+			switch sqliteCode(err) & 0xff {
+			case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL,
+				sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
+				return true
+			}
+			return false
+		},
 	},
 }
 
