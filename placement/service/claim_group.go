@@ -17,11 +17,7 @@ import (
 // How claims are written: those that wait together in one transaction of the store, as
 // decision 27 describes.
 
-// maxNewer is how many trees may be ahead of the snapshot before it is brought up to date
-// for their sake.
-const maxNewer = 128
-
-// errBesideOthers says that a request is refused for what others of its transaction take, and
+// errConcurrentMembers says that a request is refused for what others of its transaction take, and
 // not without them. On a shared store another service may free as much before these are
 // committed, and then there is no moment at which the refusal is true: the request is
 // decided in the next transaction.
@@ -43,9 +39,9 @@ func (s *Service) writeTogether(ctx context.Context, r *claimRequest) error {
 	}
 	switch {
 	case !s.store.Shared():
-		s.refreshed(s.refreshHere(context.WithoutCancel(ctx), placement.Changes{}))
-	case errors.Is(err, placement.ErrStale), s.behind.Swap(false):
-		s.refreshed(s.follow(ctx))
+		s.publisher.publish(ctx, placement.Changes{})
+	case errors.Is(err, placement.ErrStale), s.publisher.backlog.Swap(false):
+		s.publisher.report(s.publisher.follow(ctx))
 	}
 	return err
 }
@@ -70,14 +66,14 @@ func (s *Service) writeSingle(ctx context.Context, now time.Time, request any) e
 
 // writeClaims decides and writes requests, each a *claimRequest, in one transaction. Those
 // about one consumer are written one after the other, in their order. It runs on the writing
-// goroutine of the store, which is why newer needs no lock. A transaction may be run again: nothing
-// is kept from one run to the next but by OnCommit.
+// goroutine of the store, which is why unpublished needs no lock. A transaction may be run again:
+// nothing is kept from one run to the next but by OnCommit.
 func (s *Service) writeClaims(writer placement.Writer, requests []any) []error {
 	outcome := make([]error, len(requests))
-	newer := s.newer
+	unpublished := s.publisher.unpublished
 	for rest := newClaimGroup(requests, outcome); rest != nil; {
 		g, others := rest.distinct()
-		replacements, err := s.writeGroup(writer, g, newer)
+		replacements, err := s.writeGroup(writer, g, unpublished)
 		if err != nil {
 			for i := range outcome {
 				outcome[i] = err
@@ -88,10 +84,10 @@ func (s *Service) writeClaims(writer placement.Writer, requests []any) []error {
 			break
 		}
 		// What the first requests made of the trees is what the next ones start from, in this
-		// transaction only: newer itself changes when it is durable.
-		newer = maps.Clone(newer)
+		// transaction only: the publisher's trees change when it is durable.
+		unpublished = maps.Clone(unpublished)
 		for _, r := range replacements {
-			newer[r.From] = r.To
+			unpublished[r.From] = r.To
 		}
 	}
 	return outcome
@@ -101,10 +97,10 @@ func (s *Service) writeClaims(writer placement.Writer, requests []any) []error {
 // and when that refuses any of them, which it may for being old, all of them on rows. It
 // returns what becomes of the trees, or why the transaction must be rolled back.
 func (s *Service) writeGroup(
-	writer placement.Writer, g *claimGroup, newer map[*snapshot.Tree]*snapshot.Tree,
+	writer placement.Writer, g *claimGroup, unpublished map[*snapshot.Tree]*snapshot.Tree,
 ) ([]snapshot.Replacement, error) {
-	state := newClaimState(s.snapshot.Load())
-	state.newer = newer
+	state := newClaimState(s.publisher.current.Load())
+	state.unpublished = unpublished
 	decided := false
 	if !g.needRows(state.snapshot, s.store.Shared()) {
 		var err error
@@ -132,14 +128,12 @@ func (s *Service) writeGroup(
 		return nil, err
 	}
 	replacements := state.replacements(writer.Stamp())
-	s.publish(writer, replacements, state.requests)
+	s.publishLater(writer, replacements, state.requests)
 	return replacements, nil
 }
 
-// publish has the snapshot follow what a transaction makes of trees, once that is durable. On a
-// shared store the trees are not noted for the next refresh: the entry in the change log has them,
-// and follow brings them in with what others wrote before.
-func (s *Service) publish(
+// publishLater has the snapshot follow what a transaction makes of trees, once that is durable.
+func (s *Service) publishLater(
 	writer placement.Writer, replacements []snapshot.Replacement, requests []placement.RequestEvents,
 ) {
 	var changes placement.Changes
@@ -149,33 +143,7 @@ func (s *Service) publish(
 	noted := changes
 	noted.Requests = requests
 	writer.Changed(noted)
-	writer.OnCommit(func() {
-		if !s.store.Shared() {
-			s.note(changes)
-		}
-		for _, r := range replacements {
-			s.newer[r.From] = r.To
-		}
-		if len(s.newer) > maxNewer {
-			s.dropReached(s.snapshot.Load())
-			s.behind.Store(len(s.newer) > maxNewer)
-		}
-	})
-}
-
-// dropReached drops the trees that the snapshot has left behind: it only goes on from one of
-// them to the next, or reads another. It walks each chain from the tree that the snapshot shows, so
-// that what is kept is the rest of the chains.
-func (s *Service) dropReached(snap *snapshot.Snapshot) {
-	ahead := make(map[*snapshot.Tree]*snapshot.Tree)
-	for t := range s.newer {
-		now := snap.TreeOf(t.Root().ID)
-		for next := s.newer[now]; next != nil && ahead[now] == nil; next = s.newer[now] {
-			ahead[now] = next
-			now = next
-		}
-	}
-	s.newer = ahead
+	writer.OnCommit(func() { s.publisher.committed(changes, replacements) })
 }
 
 // A claimGroup is requests of one transaction. The three lists have one element for each request,
@@ -386,7 +354,7 @@ func (s *Service) readState(
 	if err != nil {
 		return nil, err
 	}
-	now := s.snapshot.Load()
+	now := s.publisher.current.Load()
 	state := newClaimState(now.Only(roots, trees))
 	if unsureClasses(now, claims) {
 		state.classes, err = (&tx{Writer: writer}).classIDs()

@@ -38,9 +38,9 @@ type claimRequest struct {
 // refused request leaves it as it was: accept and free come after all checks.
 type claimState struct {
 	snapshot *snapshot.Snapshot
-	// newer leads from trees of the snapshot to what this service's own commits made of
+	// unpublished leads from trees of the snapshot to what this service's own commits made of
 	// them since. A chain of several commits is followed to its end.
-	newer map[*snapshot.Tree]*snapshot.Tree
+	unpublished map[*snapshot.Tree]*snapshot.Tree
 	// classes are the ids of resource classes by name, nil when the snapshot knows them.
 	classes map[string]placement.ClassID
 
@@ -76,7 +76,7 @@ func (s *claimState) provider(uuid placement.UUID) (*snapshot.Provider, *snapsho
 	if found == nil {
 		return nil, nil
 	}
-	for next := s.newer[t]; next != nil; next = s.newer[t] {
+	for next := s.unpublished[t]; next != nil; next = s.unpublished[t] {
 		t = next
 	}
 	return t.Providers[found.Index], t

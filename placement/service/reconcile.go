@@ -8,41 +8,35 @@ import (
 	"github.com/berthcloud/berth/placement/snapshot"
 )
 
-// Reconcile compares the snapshot with the store and reads again what differs: what was written by
-// programs that do not append to the change log, such as upstream's service on the same database,
-// or by hand. It returns how many trees it read again because of these, as far as it is known: a
-// checksum covers placement.ChecksumSize ids of providers, and those that services wrote to
-// meanwhile are not counted. Where the database shows that no other program wrote since the last
-// call, or since the start, nothing is compared (Store.Others). It fails as Snapshot does. Calls
-// run one after the other.
-func (s *Service) Reconcile(ctx context.Context) (trees int, err error) {
-	s.reconciling.Lock()
-	defer s.reconciling.Unlock()
+// reconcile is Service.Reconcile.
+func (p *publisher) reconcile(ctx context.Context) (trees int, err error) {
+	p.reconciling.Lock()
+	defer p.reconciling.Unlock()
 	defer recovered(&err)
-	meanwhile := s.startCollecting()
-	defer s.stopCollecting()
-	if _, err := s.Snapshot(ctx); err != nil {
+	concurrent := p.startCollecting()
+	defer p.stopCollecting()
+	if _, err := p.fresh(ctx); err != nil {
 		return 0, err
 	}
-	now, err := s.mark(ctx) // before the comparison: what is written meanwhile counts the next time
-	if err != nil || now.known && now == s.reconciled {
+	version, err := p.dataVersion(ctx) // before the comparison: what is written meanwhile counts the next time
+	if err != nil || version.known && version == p.reconciled {
 		return 0, err
 	}
 	var found differences
-	err = s.store.View(ctx, func(r placement.Reader) (err error) {
-		found, err = s.compare(r)
+	err = p.store.View(ctx, func(r placement.Reader) (err error) {
+		found, err = p.compare(r)
 		return err
 	})
 	if err != nil {
 		return 0, fmt.Errorf("comparing the snapshot with the store: %w", err)
 	}
 	// Before the refresh: it counts as a change itself.
-	trees = found.foreign(meanwhile())
+	trees = found.external(concurrent())
 	if c := found.changes(); !c.Empty() {
-		err = s.refresh(ctx, c)
+		err = p.refresh(ctx, c)
 	}
 	if err == nil {
-		s.drifts, s.reconciled = found.drifts, now
+		p.drifts, p.reconciled = found.drifts, version
 	}
 	return trees, err
 }
@@ -51,23 +45,23 @@ func (s *Service) Reconcile(ctx context.Context) (trees int, err error) {
 // and returns a function that returns what there was so far. Roots are collected and not trees:
 // what is compared are the ids of trees. The caller holds the lock reconciling, so that there is
 // one collection at a time.
-func (s *Service) startCollecting() (soFar func() placement.Changes) {
-	s.pending.Lock()
-	defer s.pending.Unlock()
-	s.pending.collected = new(placement.Changes)
+func (p *publisher) startCollecting() (soFar func() placement.Changes) {
+	p.pending.Lock()
+	defer p.pending.Unlock()
+	p.pending.concurrent = new(placement.Changes)
 	return func() (c placement.Changes) {
-		s.pending.Lock()
-		defer s.pending.Unlock()
-		c.Add(*s.pending.collected)
+		p.pending.Lock()
+		defer p.pending.Unlock()
+		c.Add(*p.pending.concurrent)
 		return c
 	}
 }
 
 // stopCollecting ends it.
-func (s *Service) stopCollecting() {
-	s.pending.Lock()
-	defer s.pending.Unlock()
-	s.pending.collected = nil
+func (p *publisher) stopCollecting() {
+	p.pending.Lock()
+	defer p.pending.Unlock()
+	p.pending.concurrent = nil
 }
 
 // differences are where the snapshot is not as the store.
@@ -86,10 +80,10 @@ func (d differences) changes() placement.Changes {
 	return all
 }
 
-// foreign counts the trees behind checksums in which none of the given changes is. A checksum
+// external counts the trees behind checksums in which none of the given changes is. A checksum
 // covers several trees: when this service wrote to one of them the difference may be its own, and
 // none of them is counted.
-func (d differences) foreign(known placement.Changes) (trees int) {
+func (d differences) external(known placement.Changes) (trees int) {
 	for _, c := range d.roots {
 		ours := known.All
 		for root := range c.Roots {
@@ -105,7 +99,7 @@ func (d differences) foreign(known placement.Changes) (trees int) {
 // compare says what of the snapshot is not as in the store, but for what was not
 // either when it was read the last time. What is written while it looks may be
 // among them, which does no harm.
-func (s *Service) compare(r placement.Reader) (d differences, err error) {
+func (p *publisher) compare(r placement.Reader) (d differences, err error) {
 	classes, traits, err := catalogs(r)
 	if err != nil {
 		return d, err
@@ -114,11 +108,11 @@ func (s *Service) compare(r placement.Reader) (d differences, err error) {
 	if err != nil {
 		return d, err
 	}
-	snap := s.snapshot.Load()
+	snap := p.current.Load()
 	d.catalogs = !snap.Classes().Same(classes) || !snap.Traits().Same(traits)
-	news, all := s.drifts.compare(rows, snap.Checksums())
-	d.drifts, d.roots = all, make(map[int64]*placement.Changes, len(news))
-	for first := range news {
+	changed, all := p.drifts.compare(rows, snap.Checksums())
+	d.drifts, d.roots = all, make(map[int64]*placement.Changes, len(changed))
+	for first := range changed {
 		roots, err := r.RootsBetween(first, first+placement.ChecksumSize)
 		if err != nil {
 			return d, err
@@ -128,34 +122,34 @@ func (s *Service) compare(r placement.Reader) (d differences, err error) {
 			d.roots[first].Tree(root)
 		}
 	}
-	if len(news) > 0 {
+	if len(changed) > 0 {
 		addRoots(d.roots, snap)
 	}
 	return d, nil
 }
 
 // compare returns the checksums that differ and did not differ in just this way
-// before, and all that do. It consumes the map of the snapshot's checksums: what is left in it are
+// before, and all that do. It consumes the map of the snapshot's checksums: what remains in it are
 // providers that the store does not have.
 func (o drifts) compare(
 	store []placement.Checksum, snapshot map[int64]placement.Checksum,
-) (news map[int64]bool, found drifts) {
-	news, found = make(map[int64]bool), make(drifts)
-	note := func(now drift, first int64) {
-		if found[first] = now; o[first] != now {
-			news[first] = true
+) (changed map[int64]bool, found drifts) {
+	changed, found = make(map[int64]bool), make(drifts)
+	add := func(d drift, first int64) {
+		if found[first] = d; o[first] != d {
+			changed[first] = true
 		}
 	}
 	for _, d := range store {
 		if snapshot[d.First] != d {
-			note(drift{d, snapshot[d.First]}, d.First)
+			add(drift{d, snapshot[d.First]}, d.First)
 		}
 		delete(snapshot, d.First)
 	}
 	for first, d := range snapshot { // all of their providers are deleted
-		note(drift{snapshot: d}, first)
+		add(drift{snapshot: d}, first)
 	}
-	return news, found
+	return changed, found
 }
 
 // addRoots adds the roots of the providers that a snapshot has in some checksums. Providers
@@ -168,4 +162,28 @@ func addRoots(byChecksum map[int64]*placement.Changes, snap *snapshot.Snapshot) 
 			}
 		}
 	}
+}
+
+// A drift is a checksum of the store and one of the snapshot that differ.
+type drift struct{ store, snapshot placement.Checksum }
+
+// drifts are those that the last comparison found, by the first id. Some do not go
+// away by reading again: rows without a provider, which nothing shows, and what
+// databases round or count in another way.
+type drifts map[int64]drift
+
+// A dataVersion is what Store.Others returns.
+type dataVersion struct {
+	number int64
+	known  bool
+}
+
+// dataVersion reads who wrote to the database outside of this service. It is not known on a server,
+// where reconcile then always compares.
+func (p *publisher) dataVersion(ctx context.Context) (v dataVersion, err error) {
+	v.number, v.known, err = p.store.Others(ctx)
+	if err != nil {
+		return dataVersion{}, fmt.Errorf("reading who wrote to the store: %w", err)
+	}
+	return v, nil
 }
