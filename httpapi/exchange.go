@@ -2,14 +2,14 @@ package httpapi
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"net/http"
 	"runtime/debug"
 	"strings"
 	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/berthcloud/berth/httpserver"
 	"github.com/berthcloud/berth/identity"
@@ -71,12 +71,12 @@ const requestIDPrefix = "req-"
 // Upstream's expression is ID_FORMAT in oslo_middleware.request_id. Any other text of a client is
 // dropped without an error, so that clients cannot put text of their choice into the log.
 func isRequestID(id string) bool {
-	uuid, ok := strings.CutPrefix(id, requestIDPrefix)
-	if !ok || len(uuid) != 36 {
+	text, ok := strings.CutPrefix(id, requestIDPrefix)
+	if !ok || len(text) != 36 {
 		return false
 	}
-	for i := range len(uuid) {
-		c, dash := uuid[i], i == 8 || i == 13 || i == 18 || i == 23
+	for i := range len(text) {
+		c, dash := text[i], i == 8 || i == 13 || i == 18 || i == 23
 		hex := '0' <= c && c <= '9' || 'a' <= c && c <= 'f'
 		if dash != (c == '-') || !dash && !hex {
 			return false
@@ -85,15 +85,8 @@ func isRequestID(id string) bool {
 	return true
 }
 
-// newRequestID returns "req-" and a random UUID. It is no secret.
-func newRequestID() string {
-	var u [16]byte
-	binary.NativeEndian.PutUint64(u[:8], rand.Uint64())
-	binary.NativeEndian.PutUint64(u[8:], rand.Uint64())
-	u[6] = u[6]&0x0f | 0x40
-	u[8] = u[8]&0x3f | 0x80
-	return fmt.Sprintf("%s%x-%x-%x-%x-%x", requestIDPrefix, u[:4], u[4:6], u[6:8], u[8:10], u[10:])
-}
+// newRequestID returns "req-" and a random UUID.
+func newRequestID() string { return requestIDPrefix + uuid.NewString() }
 
 // RequestID returns the id of the request, "" for one that no API serves.
 func RequestID(r *http.Request) string {

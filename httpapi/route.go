@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+
+	"github.com/berthcloud/berth/httpapi/pyjson"
 )
 
 // A Route is one method of one path in a range of microversions. Several routes may have the same
@@ -192,7 +194,7 @@ func (p *pattern) match(segs []string, x *exchange) bool {
 		case !want.isParam && segs[i] != want.text, want.isParam && segs[i] == "":
 			return false
 		case want.isParam:
-			x.params = append(x.params, param{want.text, latin1(segs[i])})
+			x.params = append(x.params, param{want.text, pyjson.Latin1(segs[i])})
 		}
 	}
 	return true
@@ -245,7 +247,7 @@ func checkMedia(route *Route, x *exchange, r *http.Request) error {
 // semicolon. The answer to a request without a media type is that None is not supported
 // (util.require_content).
 func needsJSON(r *http.Request) error {
-	sent := latin1(strings.Join(r.Header.Values("Content-Type"), ", "))
+	sent := pyjson.Latin1(strings.Join(r.Header.Values("Content-Type"), ", "))
 	media, params, _ := strings.Cut(sent, ";")
 	if media == mediaJSON {
 		return nil
@@ -262,24 +264,4 @@ func needsJSON(r *http.Request) error {
 		Detail:  "The media type " + media + " is not supported, use " + mediaJSON,
 		content: sent,
 	}
-}
-
-// latin1 reads each byte as one character, as WSGI hands paths and headers to
-// upstream.
-func latin1(s string) string {
-	for i := range len(s) {
-		if s[i] >= 0x80 {
-			return string(widen(s))
-		}
-	}
-	return s
-}
-
-// widen returns one character for each byte.
-func widen(s string) []rune {
-	r := make([]rune, len(s))
-	for i := range len(s) {
-		r[i] = rune(s[i])
-	}
-	return r
 }

@@ -3,6 +3,8 @@ package microversion
 import (
 	"regexp"
 	"strings"
+
+	"github.com/berthcloud/berth/httpapi/pyjson"
 )
 
 // ComputeHeader is the header that carried versions of the compute API before 2.27:
@@ -144,7 +146,7 @@ var strictForm = regexp.MustCompile(`^[1-9][0-9]*\.([1-9][0-9]*|0)\n?$`)
 func (h History) NegotiateStrictly(service string, values, legacy []string) (Version, error) {
 	text, ok := find(service, values)
 	if list := strings.Join(legacy, ","); !ok && legacy != nil {
-		_, text, _ = cutLast(latin1(list))
+		_, text, _ = cutLast(pyjson.Latin1(list))
 		text, ok = strings.TrimSpace(text), true
 	}
 	switch {

@@ -16,10 +16,10 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math"
 	"strconv"
 	"strings"
-	"unicode"
+
+	"github.com/berthcloud/berth/httpapi/pyjson"
 )
 
 // Header is the name of the request and answer header that carries versions.
@@ -31,7 +31,7 @@ type Version struct {
 	Major, Minor int
 }
 
-// String returns the version as the wire writes it, such as "1.39".
+// String returns the version as the wire writes it, such as "1.12".
 func (v Version) String() string {
 	return strconv.Itoa(v.Major) + "." + strconv.Itoa(v.Minor)
 }
@@ -61,10 +61,9 @@ func (e *SyntaxError) Error() string {
 	return fmt.Sprintf("invalid version string: %s; %s", e.Text, e.Reason)
 }
 
-// Parse reads a version such as "1.39". It accepts what upstream accepts: each
+// Parse reads a version such as "1.12". It accepts what upstream accepts: each
 // half is an integer in Python's notation, so spaces around it, a sign, leading
-// zeros and single underscores between digits are fine. Numbers too big for an
-// int become the biggest int. The error is a *SyntaxError.
+// zeros and single underscores between digits are fine. The error is a *SyntaxError.
 func Parse(s string) (Version, error) {
 	var v Version
 	major, minor, two := strings.Cut(s, ".")
@@ -83,71 +82,13 @@ func Parse(s string) (Version, error) {
 
 // notInt returns the error for a half that is no integer, in the words of Python's int().
 func notInt(s, half string) error {
-	return &SyntaxError{s, "invalid literal for int() with base 10: " + quote(half)}
+	return &SyntaxError{s, "invalid literal for int() with base 10: " + pyjson.Quote(half)}
 }
 
-// parseInt reads a decimal integer the way Python's int() does. No digits but ASCII's are known:
-// the bytes of a header are read as Latin-1, which has no others.
+// parseInt reads an integer of Python's. One too big for an int64 is the biggest or -1.
 func parseInt(s string) (int, bool) {
-	s = strings.TrimSpace(s)
-	neg := strings.HasPrefix(s, "-")
-	if neg || strings.HasPrefix(s, "+") {
-		s = s[1:]
-	}
-	if s == "" || s[0] == '_' || s[len(s)-1] == '_' || strings.Contains(s, "__") {
-		return 0, false
-	}
-	n := 0
-	for _, c := range s {
-		switch {
-		case c == '_':
-		case c < '0' || c > '9':
-			return 0, false
-		case n > (math.MaxInt-9)/10:
-			n = math.MaxInt
-		default:
-			n = n*10 + int(c-'0')
-		}
-	}
-	if neg {
-		n = -n
-	}
-	return n, true
-}
-
-// quote writes s as Python's repr would.
-func quote(s string) string {
-	q := '\''
-	if strings.Contains(s, "'") && !strings.Contains(s, `"`) {
-		q = '"'
-	}
-	var b strings.Builder
-	b.WriteRune(q)
-	for _, c := range s {
-		quoteRune(&b, c, q)
-	}
-	b.WriteRune(q)
-	return b.String()
-}
-
-// quoteRune writes one character of a header, which Latin-1 has, escaped when Python's repr escapes
-// it.
-func quoteRune(b *strings.Builder, c, q rune) {
-	switch {
-	case c == q || c == '\\':
-		b.WriteRune('\\')
-		b.WriteRune(c)
-	case c == '\t':
-		b.WriteString(`\t`)
-	case c == '\n':
-		b.WriteString(`\n`)
-	case c == '\r':
-		b.WriteString(`\r`)
-	case c < 0x100 && !unicode.IsPrint(c):
-		fmt.Fprintf(b, `\x%02x`, c)
-	default:
-		b.WriteRune(c)
-	}
+	n, _, ok := pyjson.ParseInt(s)
+	return int(n), ok
 }
 
 // Key is the key under which a context has the *Version of the request.

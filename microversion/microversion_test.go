@@ -56,7 +56,7 @@ func TestNegotiate(t *testing.T) {
 		{[]string{""}, "1.0"},
 		{[]string{"placement"}, "1.0"},
 		{[]string{"compute 2.99"}, "1.0"},
-		{[]string{"placement latest"}, "1.39"},
+		{[]string{"placement latest"}, microversion.Placement.Max().String()},
 		{[]string{"placement Latest"}, "invalid version string: Latest; invalid literal for int() with base 10: 'Latest'"},
 		{[]string{"PLACEMENT\t1.7"}, "1.7"},
 		{[]string{"placement 1.05"}, "1.5"},
@@ -81,8 +81,8 @@ func TestNegotiate(t *testing.T) {
 func TestRangeErrorNamesTheRange(t *testing.T) {
 	_, err := microversion.Placement.Negotiate("placement", []string{"placement 2.0"})
 	var r *microversion.RangeError
-	if !errors.As(err, &r) || r.Min.String() != "1.0" || r.Max.String() != "1.39" {
-		t.Errorf("Negotiate(2.0) error = %#v, want the range 1.0 to 1.39", err)
+	if !errors.As(err, &r) || r.Min != microversion.Placement.Min() || r.Max != microversion.Placement.Max() {
+		t.Errorf("Negotiate(2.0) error = %#v, want the range %s", err, microversion.Placement.Range())
 	}
 }
 
@@ -91,8 +91,8 @@ func TestAtLeast(t *testing.T) {
 	if !v.AtLeast(12) || !v.AtLeast(0) || v.AtLeast(13) || (microversion.Version{}).AtLeast(0) {
 		t.Errorf("AtLeast is wrong around %v", v)
 	}
-	if !(microversion.Version{Major: 2}).AtLeast(39) {
-		t.Error("2.0 is older than 1.39")
+	if !(microversion.Version{Major: 2}).AtLeast(99) {
+		t.Error("2.0 is older than 1.x")
 	}
 }
 
@@ -101,9 +101,6 @@ func TestPlacementHistoryHasNoGaps(t *testing.T) {
 		if c.Version != (microversion.Version{Major: 1, Minor: i}) || c.What == "" {
 			t.Errorf("row %d is %v %q", i, c.Version, c.What)
 		}
-	}
-	if m := microversion.Placement.Max(); m.String() != "1.39" {
-		t.Errorf("newest version is %v, want 1.39", m)
 	}
 }
 
@@ -118,7 +115,7 @@ func TestContext(t *testing.T) {
 }
 
 func TestFormat(t *testing.T) {
-	if got := microversion.Format("placement", microversion.Placement.Max()); got != "placement 1.39" {
+	if got := microversion.Format("placement", microversion.Version{Major: 1, Minor: 12}); got != "placement 1.12" {
 		t.Errorf("Format = %q", got)
 	}
 }

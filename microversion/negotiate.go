@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"github.com/berthcloud/berth/httpapi/pyjson"
 )
 
 // A Change is one line of an API's history.
@@ -22,6 +24,9 @@ func (h History) Min() Version { return h[0].Version }
 
 // Max returns the newest version.
 func (h History) Max() Version { return h[len(h)-1].Version }
+
+// Range names the versions for people: "1.0 to 1.12" for a History that ends with 1.12.
+func (h History) Range() string { return h.Min().String() + " to " + h.Max().String() }
 
 // Has reports whether v is one of the versions.
 func (h History) Has(v Version) bool {
@@ -72,7 +77,7 @@ func (h History) Negotiate(service string, values []string) (Version, error) {
 // the service counts even when its text is no version.
 func find(service string, values []string) (string, bool) {
 	for _, value := range slices.Backward(values) {
-		for rest, more := latin1(value), true; more; {
+		for rest, more := pyjson.Latin1(value), true; more; {
 			var entry string
 			rest, entry, more = cutLast(rest)
 			name, text := cutSpace(strings.TrimSpace(entry))
@@ -103,28 +108,8 @@ func cutSpace(s string) (first, rest string) {
 	return s[:i], strings.TrimSpace(s[i:])
 }
 
-// latin1 reads the bytes of a header as the characters upstream sees: WSGI
-// decodes headers byte by byte.
-func latin1(s string) string {
-	for i := range len(s) {
-		if s[i] >= 0x80 {
-			return widen(s)
-		}
-	}
-	return s
-}
-
-// widen returns s with one character for each byte.
-func widen(s string) string {
-	r := make([]rune, len(s))
-	for i := range len(s) {
-		r[i] = rune(s[i])
-	}
-	return string(r)
-}
-
 // Format returns the value of the version header of an answer, such as
-// "placement 1.39".
+// "placement 1.12".
 func Format(service string, v Version) string {
 	return fmt.Sprintf("%s %s", service, v)
 }

@@ -9,10 +9,10 @@ package rows
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
-	"fmt"
 	"time"
+
+	"github.com/google/uuid"
 )
 
 // A Store stores rows. It may be used concurrently.
@@ -144,9 +144,4 @@ func OneOr[T any](r Reader, absent error, where ...Match) (T, error) {
 }
 
 // NewID returns a random UUID for a row.
-func NewID() string {
-	var u [16]byte
-	_, _ = rand.Read(u[:]) // it does not fail
-	u[6], u[8] = u[6]&0x0f|0x40, u[8]&0x3f|0x80
-	return fmt.Sprintf("%x-%x-%x-%x-%x", u[:4], u[4:6], u[6:8], u[8:10], u[10:])
-}
+func NewID() string { return uuid.NewString() }

@@ -7,6 +7,7 @@ import (
 	"github.com/berthcloud/berth/cmd/berth/internal/operators"
 	"github.com/berthcloud/berth/config"
 	"github.com/berthcloud/berth/daemon"
+	"github.com/berthcloud/berth/microversion"
 )
 
 // newPlacement returns "berth placement", which has subcommands only.
@@ -30,7 +31,7 @@ func newPlacementServe(env cli.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve [--config FILE] [--listen HOST:PORT]",
 		Short: "Serve the Placement API",
-		Long: `Serve serves the Placement API, microversions 1.0 to 1.39, as OpenStack
+		Long: "Serve serves the Placement API, microversions " + microversion.Placement.Range() + `, as OpenStack
 Placement does, until it receives SIGTERM or SIGINT; requests in progress are
 finished.
 

@@ -21,6 +21,7 @@ import (
 
 	"github.com/berthcloud/berth/cmd/berth/internal/cli"
 	"github.com/berthcloud/berth/internal/certtest"
+	"github.com/berthcloud/berth/microversion"
 )
 
 // launch starts a process with further variables and descriptors.
@@ -196,7 +197,7 @@ func TestServeAtSeveralAddresses(t *testing.T) {
 	}
 	for _, path := range []string{"/placement", "/placement/", "/"} {
 		if res, body := call(t, overUnix(socket), "GET", "http://h"+path, ""); res.StatusCode != 200 ||
-			!strings.Contains(body, `"max_version": "1.39"`) {
+			!strings.Contains(body, `"max_version": "`+microversion.Placement.Max().String()+`"`) {
 			t.Errorf("GET %s = %d %s", path, res.StatusCode, body)
 		}
 	}

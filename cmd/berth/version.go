@@ -85,7 +85,7 @@ func currentVersion() cli.Version {
 		Revision:  r,
 		Go:        runtime.Version(),
 		Platform:  runtime.GOOS + "/" + runtime.GOARCH,
-		Placement: microversion.Placement.Min().String() + " to " + microversion.Placement.Max().String(),
+		Placement: microversion.Placement.Range(),
 		Traits:    placement.StandardTraitsVersion,
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/berthcloud/berth/httpapi/pyjson"
 )
 
 func TestGroupKeys(t *testing.T) {
@@ -33,13 +35,13 @@ func TestPythonIntegers(t *testing.T) {
 		"+":                   "",
 		"9999999999999999999": "9999999999999999999", "-9999999999999999999": "-9999999999999999999",
 	} {
-		n, digits, ok := pythonInt(text)
+		n, digits, ok := pyjson.ParseInt(text)
 		if ok != (want != "") || digits != want {
-			t.Errorf("pythonInt(%q) = %d, %q, %v, want %q", text, n, digits, ok, want)
+			t.Errorf("pyjson.ParseInt(%q) = %d, %q, %v, want %q", text, n, digits, ok, want)
 		}
 		cut, err := strconv.ParseInt(want, 10, 64) // the largest int64 where there is a larger number
 		if ok && n != cut && !(err != nil && want[0] == '-' && n == -1) {
-			t.Errorf("pythonInt(%q) = %d, want %d", text, n, cut)
+			t.Errorf("pyjson.ParseInt(%q) = %d, want %d", text, n, cut)
 		}
 	}
 }

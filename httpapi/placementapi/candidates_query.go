@@ -68,7 +68,7 @@ func CandidatesQuery(raw string, minor int) (placement.Query, error) {
 func (q query) requestWide(pq *placement.Query) error {
 	pq.Flat = q.minor < 29
 	if limit, ok := q.first("limit"); ok {
-		n, _, ok := pythonInt(limit)
+		n, _, ok := pyjson.ParseInt(limit)
 		if !ok || n < 1 {
 			return badQuery("'%s' does not match '^[1-9][0-9]*$'", limit)
 		}

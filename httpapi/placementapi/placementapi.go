@@ -1,6 +1,6 @@
 // Package placementapi is the wire of the Placement API: routes, request decoders and answers for
-// every microversion from 1.0 to 1.39. Microversions, JSON and query strings end here; the rules
-// are in package placement/service, and what all HTTP surfaces share is in package httpapi.
+// every microversion. Microversions, JSON and query strings end here; the rules are in package
+// placement/service, and what all HTTP surfaces share is in package httpapi.
 //
 // There is a file for each noun of the API: its routes, then its handlers in the order of the
 // routes, then decoders and renderers. The noun's schemas are in the file that ends in _schema.go.

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/berthcloud/berth/fault"
@@ -193,7 +192,7 @@ func parseResources(text string) ([]placement.ClassAmount, error) {
 // parseAmount decodes the amount of a class: 400 for what is no integer to Python, and for one
 // below 1.
 func parseAmount(class, text string) (int64, error) {
-	n, digits, ok := pythonInt(text)
+	n, digits, ok := pyjson.ParseInt(text)
 	if !ok {
 		return 0, fault.New(fault.Invalid, "", "Requested resource %s expected positive integer amount. Got: %s.", class,
 			text)
@@ -202,53 +201,6 @@ func parseAmount(class, text string) (int64, error) {
 		return 0, fault.New(fault.Invalid, "", "Requested resource %s requires amount >= 1. Got: %s.", class, digits)
 	}
 	return n, nil
-}
-
-// pythonInt parses an integer as Python's int() does: spaces around it, a sign, single underscores
-// between digits of any script. Numbers beyond an int64 become the greatest one, or -1. digits is
-// the number as Python prints it.
-func pythonInt(text string) (n int64, digits string, ok bool) {
-	s := trimPython(text)
-	sign := ""
-	if s != "" && (s[0] == '-' || s[0] == '+') {
-		sign, s = strings.TrimPrefix(s[:1], "+"), s[1:]
-	}
-	if s == "" || strings.HasPrefix(s, "_") || strings.HasSuffix(s, "_") || strings.Contains(s, "__") {
-		return 0, "", false
-	}
-	s = strings.Map(latinDigit, strings.ReplaceAll(s, "_", ""))
-	if strings.Trim(s, "0123456789") != "" {
-		return 0, "", false
-	}
-	digits = strings.TrimLeft(s, "0")
-	if digits == "" {
-		return 0, "0", true
-	}
-	digits = sign + digits
-	n, err := strconv.ParseInt(digits, 10, 64)
-	if err != nil && sign == "" {
-		n = 1<<63 - 1
-	}
-	if err != nil && sign == "-" {
-		n = -1
-	}
-	return n, digits, true
-}
-
-// latinDigit returns the ASCII digit for a decimal digit of any script, which Python reads as such.
-// Ranges of them are always ten by ten.
-func latinDigit(r rune) rune {
-	for _, t := range unicode.Nd.R16 {
-		if rune(t.Lo) <= r && r <= rune(t.Hi) {
-			return '0' + (r-rune(t.Lo))%10
-		}
-	}
-	for _, t := range unicode.Nd.R32 {
-		if rune(t.Lo) <= r && r <= rune(t.Hi) {
-			return '0' + (r-rune(t.Lo))%10
-		}
-	}
-	return r
 }
 
 // trimPython strips what Python's str.strip does.

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/berthcloud/berth/microversion"
 )
 
 var (
@@ -231,4 +233,25 @@ func source(t *testing.T, pkg string) string {
 		all.Write(text)
 	}
 	return all.String()
+}
+
+// TestDocumentsNameTheNewestVersion requires of what cannot derive it the newest microversion of
+// Placement that microversion.Placement has: of documents that say which there are, and of the
+// tests that see the program from outside.
+func TestDocumentsNameTheNewestVersion(t *testing.T) {
+	newest := microversion.Placement.Max().String()
+	said := regexp.MustCompile(`1\.0 to (1\.[0-9]+)|Newest += "(1\.[0-9]+)"`)
+	for _, path := range []string{
+		"README.md", "docs/api/README.md", "docs/operations/placement.md", "internal/rest/rest.go",
+	} {
+		found := said.FindAllStringSubmatch(read(t, path), -1)
+		if len(found) == 0 {
+			t.Errorf("%s does not name the newest microversion of Placement any more", path)
+		}
+		for _, m := range found {
+			if got := m[1] + m[2]; got != newest {
+				t.Errorf("%s names %s, want %s as the newest microversion of Placement", path, got, newest)
+			}
+		}
+	}
 }

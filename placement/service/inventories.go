@@ -227,49 +227,61 @@ func (t *tx) classIDs() (map[string]placement.ClassID, error) {
 func (t *tx) setInventories(
 	p placement.ProviderRow, invs []placement.InventoryOf, ids map[string]placement.ClassID,
 ) error {
-	want := make(map[placement.ClassID]placement.Inventory, len(invs))
-	var order []placement.ClassID
-	for _, inv := range invs {
-		id, ok := ids[inv.Class]
-		if !ok {
-			return unknownClass(placement.ClassUnknown(inv.Class))
-		}
-		want[id] = inv.Inventory
-		order = append(order, id)
-	}
-	have, err := t.Inventories(p.ID)
+	plan, err := t.planInventories(p, invs, ids)
 	if err != nil {
 		return err
 	}
-	var removed []placement.ClassID
-	known := make(map[placement.ClassID]bool, len(have))
-	for _, row := range have {
-		known[row.Class] = true
-		if _, keep := want[row.Class]; !keep {
-			removed = append(removed, row.Class)
-		}
-	}
-	if _, err := t.deleteInventories(p, removed...); err != nil {
+	if _, err := t.deleteInventories(p, plan.surplus...); err != nil {
 		return err
 	}
-	return t.writeInventories(p, order, want, known)
+	return t.writeInventories(p, plan)
 }
 
-// writeInventories inserts the wanted inventories that are not known and
-// updates the others.
-func (t *tx) writeInventories(
-	p placement.ProviderRow, order []placement.ClassID, want map[placement.ClassID]placement.Inventory,
-	known map[placement.ClassID]bool,
-) error {
-	if err := t.lockCustom(order...); err != nil {
+// An inventoryPlan is how a provider gets other inventories.
+type inventoryPlan struct {
+	order   []placement.ClassID // of what is written
+	want    map[placement.ClassID]placement.Inventory
+	known   map[placement.ClassID]bool // classes that it offers already
+	surplus []placement.ClassID        // classes that it offers and that are not wanted
+}
+
+// planInventories compares what a provider offers with invs, whose classes have the given ids.
+func (t *tx) planInventories(
+	p placement.ProviderRow, invs []placement.InventoryOf, ids map[string]placement.ClassID,
+) (inventoryPlan, error) {
+	plan := inventoryPlan{
+		want:  make(map[placement.ClassID]placement.Inventory, len(invs)),
+		known: make(map[placement.ClassID]bool),
+	}
+	for _, inv := range invs {
+		id, ok := ids[inv.Class]
+		if !ok {
+			return plan, unknownClass(placement.ClassUnknown(inv.Class))
+		}
+		plan.want[id] = inv.Inventory
+		plan.order = append(plan.order, id)
+	}
+	have, err := t.Inventories(p.ID)
+	for _, row := range have {
+		plan.known[row.Class] = true
+		if _, keep := plan.want[row.Class]; !keep {
+			plan.surplus = append(plan.surplus, row.Class)
+		}
+	}
+	return plan, err
+}
+
+// writeInventories inserts the wanted inventories that are not known and updates the others.
+func (t *tx) writeInventories(p placement.ProviderRow, plan inventoryPlan) error {
+	if err := t.lockCustom(plan.order...); err != nil {
 		return err
 	}
-	for _, id := range order {
+	for _, id := range plan.order {
 		write := t.InsertInventory
-		if known[id] {
+		if plan.known[id] {
 			write = t.UpdateInventory
 		}
-		if err := write(p.ID, id, want[id]); err != nil {
+		if err := write(p.ID, id, plan.want[id]); err != nil {
 			return err
 		}
 	}

@@ -145,25 +145,11 @@ func (t *tx) offerAlso(pi placement.ProviderInventories, ids map[string]placemen
 	if err != nil {
 		return err
 	}
-	have, err := t.Inventories(p.ID)
+	plan, err := t.planInventories(p, pi.Inventories, ids)
 	if err != nil {
 		return err
 	}
-	known := make(map[placement.ClassID]bool, len(have))
-	for _, row := range have {
-		known[row.Class] = true
-	}
-	want := make(map[placement.ClassID]placement.Inventory, len(pi.Inventories))
-	var order []placement.ClassID
-	for _, inv := range pi.Inventories {
-		id, ok := ids[inv.Class]
-		if !ok {
-			return unknownClass(placement.ClassUnknown(inv.Class))
-		}
-		want[id] = inv.Inventory
-		order = append(order, id)
-	}
-	if err := t.writeInventories(p, order, want, known); err != nil {
+	if err := t.writeInventories(p, plan); err != nil {
 		return err
 	}
 	return t.bump(p)
