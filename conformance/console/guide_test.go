@@ -3,8 +3,10 @@ package console
 import (
 	"encoding/json"
 	"net/http"
+	"strings"
 	"testing"
 
+	"github.com/berthcloud/berth/conformance/browser"
 	"github.com/berthcloud/berth/internal/rest"
 	"github.com/berthcloud/berth/internal/server"
 	"github.com/berthcloud/berth/internal/servertest"
@@ -76,4 +78,56 @@ func (g *guide) boot(name, port string) string {
 		"name": name, "flavorRef": flavors.Flavors[0].ID, "imageRef": "c1440051-0000-4000-8000-000000000051",
 		"networks": []record{{"port": port}},
 	})
+}
+
+func (g *guide) delete(c *rest.Client, path string) {
+	g.t.Helper()
+	c.Must(g.t, http.StatusNoContent, "DELETE", path, nil)
+}
+
+// TestGuideIsWatched has the pages of berth up open while a server with a guaranteed port is created
+// and deleted: the host, the server and the list of changes show it without being loaded again.
+func TestGuideIsWatched(t *testing.T) {
+	g := startGuide(t)
+	b := browser.Start(t)
+	host := b.Open(t, g.url+"/console/", browser.Views()["laptop"])
+	host.Click("devstack0")
+	bandwidth := func(used string) string {
+		return `[...document.querySelectorAll("section.box")].some((box) => box.ariaLabel.endsWith(":br-physnet0") &&
+			box.innerText.includes("Egress ` + used + ` of 10 Gbit/s") && box.innerText.includes("Ingress ` + used + ` of 10 Gbit/s"))`
+	}
+	host.Until(bandwidth("0"))
+	changes := b.Open(t, g.url+"/console/now", browser.Views()["laptop"])
+	changes.Wait("Nothing has changed.")
+	for _, p := range []*browser.Page{host, changes} {
+		p.Eval(`window.opened = true`, nil)
+	}
+
+	port := g.port("port-normal-qos", g.policy)
+	id := g.boot("server0", port)
+	host.Until(bandwidth("1"))
+	host.Wait("server0")
+	server := b.Open(t, g.url+"/console/consumers/"+id, browser.Views()["laptop"])
+	server.Wait("devstack0")
+	changes.Until(`[...document.querySelectorAll("ol.list li")].some((line) => line.innerText.includes("added") &&
+		line.innerText.includes("server0") && line.innerText.includes("br-physnet0"))`)
+	check(t, host, "a server of the guide")
+	check(t, changes, "a server of the guide now")
+
+	g.delete(g.computes, "/servers/"+id)
+	host.Until(bandwidth("0"))
+	host.Wait("Nobody has anything of this host.")
+	server.Wait("It has no allocations.")
+	changes.Until(`[...document.querySelectorAll("ol.list li")].some((line) => line.innerText.includes("removed") &&
+		line.innerText.includes("server0") && line.innerText.includes("br-physnet0"))`)
+	g.delete(g.nets, "/ports/"+port)
+	for _, p := range []*browser.Page{host, changes} {
+		var opened bool
+		if p.Eval(`window.opened === true`, &opened); !opened {
+			t.Error("the page was loaded again")
+		}
+		if text := p.Text(); strings.Contains(text, "cannot be read") || strings.Contains(text, "does not answer") {
+			t.Errorf("the page says:\n%s", text)
+		}
+	}
 }

@@ -28,8 +28,9 @@ export default function Consumers({ route }: PageProps) {
     return () => abort.abort();
   }, [id]);
   useSignalEffect(() => {
+    const ids = changed.value; // also before there is an answer: else the effect would not run again
     const trees = answer.peek()?.value?.trees ?? [];
-    if (trees.some((tree) => changed.value.has(tree[0]?.uuid ?? ""))) void load(id, new AbortController().signal);
+    if (trees.some((tree) => ids.has(tree[0]?.uuid ?? ""))) void load(id, new AbortController().signal);
   });
   const shown = answer.value?.id === id ? answer.value : undefined;
   if (shown?.failure) return <p class="notice" role="alert">{shown.failure.message}</p>;

@@ -32,8 +32,9 @@ export function HostPage({ id }: { id: string }) {
     return () => abort.abort();
   }, [id]);
   useSignalEffect(() => {
+    const ids = changed.value; // also before there is an answer: else the effect would not run again
     const root = answer.peek()?.value?.row.id;
-    if (root !== undefined && changed.value.has(root)) void load(id, new AbortController().signal);
+    if (root !== undefined && ids.has(root)) void load(id, new AbortController().signal);
   });
   const shown = answer.value?.id === id ? answer.value : undefined;
   if (shown?.failure) return <p class="notice" role="alert">{shown.failure.message}</p>;
