@@ -1,10 +1,12 @@
 package console
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -116,12 +118,19 @@ func writeRecords(t testing.TB, hosts int) (file string) {
 // startConsole starts berth console, and returns the URL with the key.
 func startConsole(t testing.TB, args ...string) (url string) {
 	t.Helper()
+	url, _ = startConsoleFor(t, time.Minute, args...)
+	return url
+}
+
+// startConsoleFor is startConsole for another time than a minute, after which the console is killed.
+func startConsoleFor(t testing.TB, limit time.Duration, args ...string) (url string, console *server.Page) {
+	t.Helper()
 	args = append([]string{"console", "--listen", servertest.FreeAddress(t)}, args...)
-	console := server.StartPage(t, time.Minute, args...)
+	console = server.StartPage(t, limit, args...)
 	if !console.Lines.Scan() {
 		t.Fatalf("berth console prints no address: %s", console.Log.Tail())
 	}
-	return console.Lines.Text()
+	return console.Lines.Text(), console
 }
 
 // TestTenThousandHosts looks at 10,000 hosts with 90,000 providers: the table, sorted and filtered,
@@ -193,6 +202,43 @@ func BenchmarkTenThousandHosts(b *testing.B) {
 	}
 	b.ReportMetric(shown/float64(b.N), "ms-shown")
 	b.ReportMetric(frames/float64(b.N), "frames/s")
+}
+
+// BenchmarkOpenPage reports what an open page of 10,000 hosts costs the console while nothing changes,
+// in percent of a core, over a minute.
+func BenchmarkOpenPage(b *testing.B) {
+	url, console := startConsoleFor(b, time.Hour, "--from-file", writeRecords(b, 10000))
+	p := browser.Start(b).Open(b, url, browser.Views()["laptop"])
+	p.Wait("10,000 hosts")
+	p.Until(`performance.now() > 10000`) // what it needs to show the page is not meant
+	const span = time.Minute
+	var used float64
+	for b.Loop() {
+		before := ticks(b, console.Pid())
+		time.Sleep(span)
+		used += float64(ticks(b, console.Pid()) - before)
+	}
+	const perSecond = 100 // of Linux's USER_HZ
+	b.ReportMetric(100*used/perSecond/span.Seconds()/float64(b.N), "%-of-a-core")
+}
+
+// ticks returns the processor time of a process, in hundredths of a second.
+func ticks(b *testing.B, pid int) int64 {
+	b.Helper()
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		b.Fatal(err)
+	}
+	var sum int64
+	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+	for _, field := range fields[11:13] { // utime and stime
+		n, err := strconv.ParseInt(field, 10, 64)
+		if err != nil {
+			b.Fatal(err)
+		}
+		sum += n
+	}
+	return sum
 }
 
 // TestEmptyCloud opens the pages of a cloud without anything.
