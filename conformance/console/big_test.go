@@ -122,7 +122,8 @@ func startConsole(t testing.TB, args ...string) (url string) {
 	return url
 }
 
-// startConsoleFor is startConsole for another time than a minute, after which the console is killed.
+// startConsoleFor is startConsole for another time than a minute, after which the console is
+// killed.
 func startConsoleFor(t testing.TB, limit time.Duration, args ...string) (url string, console *server.Page) {
 	t.Helper()
 	args = append([]string{"console", "--listen", servertest.FreeAddress(t)}, args...)
@@ -204,8 +205,8 @@ func BenchmarkTenThousandHosts(b *testing.B) {
 	b.ReportMetric(frames/float64(b.N), "frames/s")
 }
 
-// BenchmarkOpenPage reports what an open page of 10,000 hosts costs the console while nothing changes,
-// in percent of a core, over a minute.
+// BenchmarkOpenPage reports what an open page of 10,000 hosts costs the console while nothing
+// changes, in percent of a core, over a minute.
 func BenchmarkOpenPage(b *testing.B) {
 	url, console := startConsoleFor(b, time.Hour, "--from-file", writeRecords(b, 10000))
 	p := browser.Start(b).Open(b, url, browser.Views()["laptop"])

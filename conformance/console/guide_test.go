@@ -85,8 +85,9 @@ func (g *guide) delete(c *rest.Client, path string) {
 	c.Must(g.t, http.StatusNoContent, "DELETE", path, nil)
 }
 
-// TestGuideIsWatched has the pages of berth up open while a server with a guaranteed port is created
-// and deleted: the host, the server and the list of changes show it without being loaded again.
+// TestGuideIsWatched has the pages of berth up open while a server with a guaranteed port is
+// created and deleted: the host, the server and the list of changes show it without being loaded
+// again.
 func TestGuideIsWatched(t *testing.T) {
 	g := startGuide(t)
 	b := browser.Start(t)
