@@ -33,22 +33,22 @@ type Store interface {
 	// more than once: it must not keep anything from an earlier run.
 	View(ctx context.Context, fn func(Reader) error) error
 
-	// Update runs fn in one serializable transaction, with now as the time
-	// of every row it writes, and commits when fn returns nil; it returns
-	// after the commit is durable. Against the Updates of other stores on the
-	// same database, fn is safe as far as it relies on rows that it found with
-	// Provider or compared and swapped the generation of. When fn returns an error the transaction is
-	// rolled back and that error is returned. If two updates collide fn runs again: it
-	// must not keep anything from an earlier run. A panic in fn rolls back as well
-	// and comes back as an error or goes through to the caller.
+	// Update runs fn in one serializable transaction, with now as the time of every row it writes,
+	// and commits when fn returns nil; it returns after the commit is durable. Against the Updates
+	// of other stores on the same database, fn is safe as far as it relies on rows that it found
+	// with Provider or compared and swapped the generation of. When fn returns an error the
+	// transaction is rolled back and that error is returned. If two updates collide fn runs again:
+	// it must not keep anything from an earlier run. A panic in fn rolls back as well and comes
+	// back as an error or goes through to the caller.
 	Update(ctx context.Context, now time.Time, fn func(Writer) error) error
 
-	// Group returns a function that is Update for requests of one kind. Those that wait
-	// at the same time are handed to write together, in one transaction, and no others of
-	// the kind until that is committed; write returns what becomes of each, as the function
-	// of an Update would. A request that it returns an error for must have written nothing,
-	// unless all get one. Write runs on one goroutine and must not wait for the store.
-	Group(write func(w Writer, requests []any) []error) func(ctx context.Context, now time.Time, request any) error
+	// Group returns a function that is Update for requests of one kind. Those that wait at the same
+	// time are written together, in one transaction, and no others of the kind until that is
+	// committed: the join of each is called, then write, which returns what becomes of each in that
+	// order, as the function of an Update would. A request that it returns an error for must have
+	// written nothing, unless all get one. They run on one goroutine and must not wait for the
+	// store. Together is Group for requests of a type.
+	Group(write func(w Writer) []error) func(ctx context.Context, now time.Time, join func()) error
 
 	// Shared reports whether other programs may write the same database.
 	// Then what they committed must be requested before anything is answered
@@ -74,6 +74,22 @@ type Store interface {
 
 	// Close waits for running transactions and releases the store.
 	Close() error
+}
+
+// Together returns a function that is Update for requests of one kind, which are written together
+// by write (Store.Group).
+func Together[R any](
+	s Store, write func(Writer, []R) []error,
+) func(ctx context.Context, now time.Time, request R) error {
+	var requests []R // of one run, on the goroutine of Group's functions
+	update := s.Group(func(w Writer) []error {
+		joined := requests
+		requests = nil
+		return write(w, joined)
+	})
+	return func(ctx context.Context, now time.Time, request R) error {
+		return update(ctx, now, func() { requests = append(requests, request) })
+	}
 }
 
 // A Follower reads the change log of a shared store in steps. It is for one goroutine at a time.
@@ -127,8 +143,8 @@ type ProviderReader interface {
 	// Provider finds a provider by its UUID. A Writer locks it as
 	// LockProvider does.
 	Provider(uuid UUID) (ProviderRow, error)
-	// ProviderSpelling returns the name of the provider that the store takes for one of that name, as
-	// TraitSpellings does; ErrNoRow when there is none.
+	// ProviderSpelling returns the name of the provider that the store takes for one of that name,
+	// as TraitSpellings does; ErrNoRow when there is none.
 	ProviderSpelling(name string) (string, error)
 	// ProvidersIn lists the providers of the tree with that root.
 	ProvidersIn(root int64) ([]ProviderRow, error)
@@ -156,8 +172,8 @@ type AllocationReader interface {
 	AllocationsOf(consumer UUID) (ConsumerAllocations, error)
 	// Consumers lists those of some consumers that are kept, in no order.
 	Consumers(uuids ...UUID) ([]ConsumerRow, error)
-	// AllocationsIn lists the consumers that have allocations on providers of the tree with that root,
-	// each as AllocationsOf has it, by their UUIDs.
+	// AllocationsIn lists the consumers that have allocations on providers of the tree with that
+	// root, each as AllocationsOf has it, by their UUIDs.
 	AllocationsIn(root int64) ([]ConsumerAllocations, error)
 	// AllocationsOn lists the allocations on the provider with that UUID, and returns the
 	// generation that the provider has in the same state.
@@ -189,8 +205,8 @@ type CatalogWriter interface {
 	// given id; when another class has it InsertClass fails with ErrStale.
 	InsertTrait(name string) (TraitID, error)
 	InsertClass(id ClassID, name string) error
-	// InsertCatalogs adds classes with their ids, and traits, in few statements. When another service
-	// adds one of them at the same time the Update runs again from its start.
+	// InsertCatalogs adds classes with their ids, and traits, in few statements. When another
+	// service adds one of them at the same time the Update runs again from its start.
 	InsertCatalogs(classes []Named, traits []string) error
 	// RenameClass fails with ErrNameTaken.
 	RenameClass(id ClassID, name string) error

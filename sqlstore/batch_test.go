@@ -111,9 +111,9 @@ func TestUpdatesShareACommit(t *testing.T) {
 func TestRequestsOfAGroupAreWrittenTogether(t *testing.T) {
 	s, c := openCounting(t, sqlstore.Options{})
 	refused := errors.New("refused")
-	var runs [][]any
+	var runs [][]string
 	committed := 0
-	group := s.Group(func(w placement.Writer, requests []any) []error {
+	group := placement.Together(s, func(w placement.Writer, requests []string) []error {
 		runs = append(runs, requests)
 		w.OnCommit(func() { committed++ })
 		errs := make([]error, len(requests))
@@ -124,7 +124,7 @@ func TestRequestsOfAGroupAreWrittenTogether(t *testing.T) {
 			case "panic":
 				panic("a planted panic")
 			default:
-				errs[i] = inserting(r.(string))(w)
+				errs[i] = inserting(r)(w)
 			}
 		}
 		return errs
@@ -161,7 +161,7 @@ func TestRequestsOfAGroupAreWrittenTogether(t *testing.T) {
 	if err := errors.Join(together("d", "e")...); err != nil {
 		t.Errorf("after a commit that failed they got %v, want nil, from another run", err)
 	}
-	if diff := cmp.Diff([][]any{{"a", "refused", "b"}, {"c", "panic"}, {"d", "e"}, {"d", "e"}}, runs); diff != "" {
+	if diff := cmp.Diff([][]string{{"a", "refused", "b"}, {"c", "panic"}, {"d", "e"}, {"d", "e"}}, runs); diff != "" {
 		t.Errorf("they were handed over as (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]string{"a", "b", "d", "e"}, providerNames(t, s)); diff != "" || committed != 2 {

@@ -20,10 +20,9 @@ const bodyAll = "*"
 // encodeChanges makes one entry of the changes of several Updates: in the first line what a
 // follower of the log has to read again, after it the events (events.AppendRequests). The store
 // itself keeps the changes as they are, with TreeChanges, which no body has.
-func encodeChanges(noted []any) (body string, stored any) {
-	var all placement.Changes
-	for _, n := range noted {
-		all.Add(n.(placement.Changes))
+func encodeChanges(notes []placement.Changes) (body string, all placement.Changes) {
+	for _, n := range notes {
+		all.Add(n)
 	}
 	requests := all.Requests
 	all.Requests = nil
@@ -61,8 +60,7 @@ func encode(c placement.Changes) string {
 
 // decodeChanges reads the first line of a body. One that was written by something that knows more
 // than this program is a change of everything.
-func decodeChanges(body string) any {
-	var c placement.Changes
+func decodeChanges(body string) (c placement.Changes) {
 	words, _, _ := strings.Cut(body, "\n")
 	for word := range strings.FieldsSeq(words) {
 		if word == "c" {

@@ -400,7 +400,7 @@ func (w *writer) lockStatements(swaps []providerSwap) []mustChange {
 	for i, s := range swaps {
 		ids[i] = s.id
 	}
-	w.wants.ids = append(w.wants.ids, ids...)
+	w.locks.IDs = append(w.locks.IDs, ids...)
 	if !w.HoldsLocks && (len(ids) <= 1 || w.Session.Dialect.InOrder != "") {
 		return nil
 	}

@@ -255,9 +255,9 @@ type watchedStore struct {
 	within func()
 }
 
-func (s *watchedStore) Group(write func(placement.Writer, []any) []error) func(context.Context, time.Time, any) error {
-	return s.Store.Group(func(w placement.Writer, requests []any) []error {
-		errs := write(w, requests)
+func (s *watchedStore) Group(write func(placement.Writer) []error) func(context.Context, time.Time, func()) error {
+	return s.Store.Group(func(w placement.Writer) []error {
+		errs := write(w)
 		s.within()
 		return errs
 	})

@@ -92,7 +92,7 @@ func TestUnusableFilesAreRefusedAndLeftAlone(t *testing.T) {
 			makeFile(tb, p, `CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL)`)
 		}, "names no revision"},
 		{"OldRevision", versioned("b5c396305c25"), "revision b5c396305c25, older than 422ece571366"},
-		{"MissingTables", versioned("422ece571366"), "table resource_providers is not as the revision says"},
+		{"MissingTables", versioned("422ece571366"), "table resource_classes is not as the revision says"},
 	} {
 		t.Run(test.claim, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "placement.db")

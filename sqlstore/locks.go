@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"github.com/berthcloud/berth/sqlstore/engine"
 	"github.com/berthcloud/berth/sqlstore/sqlconn"
 )
 
@@ -46,30 +47,26 @@ func (w *writer) lockIDs(ids ...int64) error {
 	if len(ids) == 0 || w.Session.Dialect.LockRow == "" {
 		return nil
 	}
-	w.wants.ids = append(w.wants.ids, ids...)
+	w.locks.IDs = append(w.locks.IDs, ids...)
 	args := sqlconn.Padded(ids)
 	return w.lock(func(*sqlconn.Row) {}, lockColumns+sqlconn.Marks(len(args))+lockOrder, args...)
 }
 
-// lockFirst locks what Updates requested in an earlier run. An error is left in the transaction,
-// where the engine looks for it (Tx.Cause).
-func lockFirst(t *sqlconn.Tx, noted []any) {
-	var all wants
-	for _, n := range noted {
-		all.add(n.(wants))
-	}
-	_ = (&writer{reader: reader{Tx: t}}).lockAll(all)
+// lockFirst locks what Updates turned out to need in an earlier run. An error is left in the
+// transaction, where the engine looks for it (Tx.Cause).
+func lockFirst(t *sqlconn.Tx, locks engine.Locks) {
+	_ = (&writer{reader: reader{Tx: t}}).lockAll(locks)
 }
 
 // lockAll locks providers. It requests the ids of some first: locks that are found
 // by UUID are not taken in the order of the ids.
-func (w *writer) lockAll(all wants) error {
+func (w *writer) lockAll(locks engine.Locks) error {
 	ids, err := sqlconn.ListIn(w.Tx, sqlconn.Integer, `
 SELECT id
 FROM resource_providers
-WHERE uuid IN (`, all.uuids, `)`)
+WHERE uuid IN (`, locks.UUIDs, `)`)
 	if err != nil {
 		return err
 	}
-	return w.lockIDs(append(ids, all.ids...)...)
+	return w.lockIDs(append(ids, locks.IDs...)...)
 }

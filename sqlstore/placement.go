@@ -13,7 +13,7 @@ import (
 // A Store keeps placement's rows in a database. It implements
 // placement.Store and is made by Open.
 type Store struct {
-	*engine.Engine
+	*engine.Engine[placement.Changes]
 	// owners belongs to the writing goroutine of the engine, as do all writers.
 	owners ownerCache
 }
@@ -24,7 +24,7 @@ var _ placement.Store = (*Store)(nil)
 // be used - not SQLite, broken, of an unknown revision, read-only, in use by
 // another berth - is an error that says so, and the file is left as it is.
 func Open(ctx context.Context, opts engine.Options) (*Store, error) {
-	s := &Store{Engine: engine.New(opts, engine.Service{
+	s := &Store{Engine: engine.New(opts, engine.Service[placement.Changes]{
 		Schema: NewSchema(opts).Hooks(),
 		Still:  "UPDATE alembic_version SET version_num = version_num WHERE 0",
 		First:  lockFirst,
@@ -47,7 +47,7 @@ func (s *Store) View(ctx context.Context, fn func(placement.Reader) error) error
 // without having run; once it runs, its outcome is waited for. On a server it also
 // leaves when it does not run within Options.RetryTime.
 func (s *Store) Update(ctx context.Context, now time.Time, fn func(placement.Writer) error) error {
-	return s.Engine.Update(ctx, now, func(t *sqlconn.Tx) error {
+	return s.Engine.Update(ctx, now, func(t *engine.Tx[placement.Changes]) error {
 		w := s.newWriter(t)
 		defer w.end()
 		return fn(w)
@@ -55,21 +55,18 @@ func (s *Store) Update(ctx context.Context, now time.Time, fn func(placement.Wri
 }
 
 // Group returns what is Update for requests that are written together by write.
-func (s *Store) Group(write func(placement.Writer, []any) []error) func(context.Context, time.Time, any) error {
-	g := &engine.Group{Write: func(t *sqlconn.Tx, requests []any) []error {
+func (s *Store) Group(write func(placement.Writer) []error) func(context.Context, time.Time, func()) error {
+	return s.Engine.Group(func(t *engine.Tx[placement.Changes]) []error {
 		w := s.newWriter(t)
 		defer w.end()
-		return write(w, requests)
-	}}
-	return func(ctx context.Context, now time.Time, request any) error {
-		return s.UpdateGroup(ctx, now, g, request)
-	}
+		return write(w)
+	})
 }
 
 // newWriter returns the writer of a transaction, which uses the ids of owners that are
 // known, and adds to them when it is committed.
-func (s *Store) newWriter(t *sqlconn.Tx) *writer {
-	w := &writer{reader: reader{Tx: t}, cache: &s.owners}
+func (s *Store) newWriter(t *engine.Tx[placement.Changes]) *writer {
+	w := &writer{reader: reader{Tx: t.Tx}, update: t, cache: &s.owners}
 	w.OnCommit(func() { s.owners.add(w.named) })
 	return w
 }
@@ -77,10 +74,8 @@ func (s *Store) newWriter(t *sqlconn.Tx) *writer {
 // end gives the engine what the writer changed and requested. It runs also when the function
 // panics, and before the engine decides on the outcome.
 func (w *writer) end() {
-	w.Tx.Entry = w.changed
-	if !w.wants.empty() {
-		w.Tx.Wants = w.wants
-	}
+	w.update.Note(w.changed)
+	w.update.NeedLocks(w.locks)
 }
 
 // Shared reports whether other programs may write this database.
@@ -91,7 +86,7 @@ func (s *Store) Follow() placement.Follower { return follower{s.Engine.Follow()}
 
 // A follower follows the change log. It implements placement.Follower.
 type follower struct {
-	log *logtable.Follower[any] // nil of a store that is not Shared
+	log *logtable.Follower[placement.Changes] // nil of a store that is not Shared
 }
 
 func (f follower) Next(ctx context.Context) (c placement.Changes, err error) {
@@ -104,7 +99,7 @@ func (f follower) Next(ctx context.Context) (c placement.Changes, err error) {
 	}
 	c.All = all
 	for _, note := range notes {
-		c.Add(note.(placement.Changes))
+		c.Add(note)
 	}
 	return c, nil
 }

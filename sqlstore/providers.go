@@ -59,11 +59,11 @@ func (w *writer) Provider(uuid placement.UUID) (placement.ProviderRow, error) {
 	lost := w.lock(func(one *sqlconn.Row) { p, err = readProvider(one), nil }, providerColumns+`
 WHERE p.id = (SELECT id FROM resource_providers WHERE uuid = ?)`, uuid)
 	if lost != nil {
-		w.wants.uuids = append(w.wants.uuids, uuid)
+		w.locks.UUIDs = append(w.locks.UUIDs, string(uuid))
 		return p, lost
 	}
 	if err == nil {
-		w.wants.ids = append(w.wants.ids, p.ID)
+		w.locks.IDs = append(w.locks.IDs, p.ID)
 	}
 	return p, err
 }
@@ -78,7 +78,7 @@ WHERE uuid IN (`, uuids, `)`)
 	if err != nil || len(ids) == 0 {
 		return nil, err
 	}
-	w.wants.ids = append(w.wants.ids, ids...)
+	w.locks.IDs = append(w.locks.IDs, ids...)
 	var all []placement.ProviderRow
 	slices.Sort(ids)
 	err = sqlconn.InList(ids, func(marks string, args []any) error {

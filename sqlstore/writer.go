@@ -2,16 +2,18 @@ package sqlstore
 
 import (
 	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/sqlstore/engine"
 )
 
 // A writer is a reader that may change placement's rows. One is made for each Update, or for the
 // requests of a Group, and is of no use after it.
 type writer struct {
 	reader
+	update  *engine.Tx[placement.Changes]
 	changed placement.Changes
 	cache   *ownerCache
-	named   ownerIDs // that ConsumerStates found
-	wants   wants    // the providers that this Update must lock (locks.go)
+	named   ownerIDs     // that ConsumerStates found
+	locks   engine.Locks // of the providers that this Update must lock (locks.go)
 }
 
 var _ placement.Writer = (*writer)(nil)
@@ -20,20 +22,7 @@ var _ placement.Writer = (*writer)(nil)
 func (w *writer) Changed(c placement.Changes) { w.changed.Add(c) }
 
 // OnCommit has fn called when what this Update wrote is durable.
-func (w *writer) OnCommit(fn func()) { w.Tx.OnCommit = append(w.Tx.OnCommit, fn) }
+func (w *writer) OnCommit(fn func()) { w.update.AfterCommit(fn) }
 
 // change is Exec for a statement that must find its row.
 func (w *writer) change(query string, args ...any) error { return noRow(w.Tx.Change(query, args...)) }
-
-// wants are the providers that an Update must lock. All are locked at once, in the order of
-// their ids, when the Update runs again (lockFirst).
-type wants struct {
-	ids   []int64
-	uuids []placement.UUID // of those that were not free
-}
-
-func (a wants) empty() bool { return len(a.ids)+len(a.uuids) == 0 }
-
-func (a *wants) add(more wants) {
-	a.ids, a.uuids = append(a.ids, more.ids...), append(a.uuids, more.uuids...)
-}

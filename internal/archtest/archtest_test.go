@@ -99,6 +99,7 @@ var rules = []struct{ pkg, may string }{
 	{"sqlstore/rowtable", "compute network rows sqlstore/engine sqlstore/logtable sqlstore/migrations sqlstore/sqlconn"},
 	{"dbtool", "ops/cloud placement sqlstore sqlstore/engine sqlstore/logtable sqlstore/migrations sqlstore/sqlconn"},
 	{"sqlstore/sqlconn", "fault"},
+	{"sqlstore/sqlconn/sqlconntest", "sqlstore/sqlconn"},
 	{"sqlstore/migrations", ""},
 
 	{"httpserver", ""},
@@ -332,7 +333,8 @@ func TestSQLStaysInTheStore(t *testing.T) {
 		pkgs []string
 	}{
 		{"database/sql", []string{
-			"sqlstore/engine", "sqlstore/sqlconn", "internal/sqltest", "internal/dbtest", "bench/minimal", "internal/clouds",
+			"sqlstore/engine", "sqlstore/sqlconn", "sqlstore/sqlconn/sqlconntest", "internal/sqltest", "internal/dbtest",
+			"bench/minimal", "internal/clouds",
 		}},
 		{"net/http", []string{
 			"client", "client/*", "httpapi", "httpapi/computeapi", "httpapi/computeapi/*", "httpapi/identityapi",

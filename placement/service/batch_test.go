@@ -54,15 +54,15 @@ func (s *gatedStore) Update(ctx context.Context, now time.Time, fn func(placemen
 	return s.Store.Update(ctx, now, func(writer placement.Writer) error { return fn(&gatedWriter{writer, s}) })
 }
 
-func (s *gatedStore) Group(write func(placement.Writer, []any) []error) func(context.Context, time.Time, any) error {
-	group := s.Store.Group(func(writer placement.Writer, requests []any) []error {
+func (s *gatedStore) Group(write func(placement.Writer) []error) func(context.Context, time.Time, func()) error {
+	group := s.Store.Group(func(writer placement.Writer) []error {
 		s.updates.Add(1)
 		hold(&s.gate)
-		return write(&gatedWriter{writer, s}, requests)
+		return write(&gatedWriter{writer, s})
 	})
-	return func(ctx context.Context, now time.Time, request any) error {
+	return func(ctx context.Context, now time.Time, join func()) error {
 		hold(&s.before)
-		return group(ctx, now, request)
+		return group(ctx, now, join)
 	}
 }
 

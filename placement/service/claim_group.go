@@ -58,17 +58,17 @@ func (r *claimRequest) plain() bool {
 }
 
 // writeSingle writes one request behind a savepoint of its own.
-func (s *Service) writeSingle(ctx context.Context, now time.Time, request any) error {
+func (s *Service) writeSingle(ctx context.Context, now time.Time, r *claimRequest) error {
 	return s.store.Update(ctx, now, func(w placement.Writer) error {
-		return s.writeClaims(w, []any{request})[0]
+		return s.writeClaims(w, []*claimRequest{r})[0]
 	})
 }
 
-// writeClaims decides and writes requests, each a *claimRequest, in one transaction. Those
+// writeClaims decides and writes requests in one transaction. Those
 // about one consumer are written one after the other, in their order. It runs on the writing
 // goroutine of the store, which is why unpublished needs no lock. A transaction may be run again:
 // nothing is kept from one run to the next but by OnCommit.
-func (s *Service) writeClaims(writer placement.Writer, requests []any) []error {
+func (s *Service) writeClaims(writer placement.Writer, requests []*claimRequest) []error {
 	outcome := make([]error, len(requests))
 	unpublished := s.publisher.unpublished
 	for rest := newClaimGroup(requests, outcome); rest != nil; {
@@ -157,10 +157,10 @@ type claimGroup struct {
 
 // newClaimGroup makes a group of all requests of a transaction. Its members write their results
 // into the elements of outcome.
-func newClaimGroup(requests []any, outcome []error) *claimGroup {
+func newClaimGroup(requests []*claimRequest, outcome []error) *claimGroup {
 	g := new(claimGroup)
 	for i, r := range requests {
-		g.add(r.(*claimRequest), &outcome[i])
+		g.add(r, &outcome[i])
 	}
 	return g
 }

@@ -56,8 +56,8 @@ import (
 type Service struct {
 	store     placement.Store
 	settings  Settings
-	publisher *publisher                                  // of the snapshot
-	claims    func(context.Context, time.Time, any) error // writes a *claimRequest
+	publisher *publisher // of the snapshot
+	claims    func(context.Context, time.Time, *claimRequest) error
 }
 
 // Settings are the parts of placement.conf that are rules. The zero value is
@@ -74,8 +74,9 @@ type Settings struct {
 	Now func() time.Time
 	// Observe, when not nil, is called with what happens to claims.
 	Observe func(ClaimEvent)
-	// RefreshFailed, when not nil, is called with the reason why the snapshot could not be brought up
-	// to date after something was committed. Requests that are answered from it fail until it can.
+	// RefreshFailed, when not nil, is called with the reason why the snapshot could not be brought
+	// up to date after something was committed. Requests that are answered from it fail until it
+	// can.
 	RefreshFailed func(error)
 	// Cause, when not nil, returns the request that a context belongs to, for the change log.
 	Cause func(context.Context) placement.Cause

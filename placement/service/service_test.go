@@ -124,9 +124,9 @@ func (s *staleStore) Update(ctx context.Context, now time.Time, fn func(placemen
 	return s.Store.Update(ctx, now, func(writer placement.Writer) error { return fn(&staleWriter{writer, s}) })
 }
 
-func (s *staleStore) Group(write func(placement.Writer, []any) []error) func(context.Context, time.Time, any) error {
-	return s.Store.Group(func(writer placement.Writer, requests []any) []error {
-		return write(&staleWriter{writer, s}, requests)
+func (s *staleStore) Group(write func(placement.Writer) []error) func(context.Context, time.Time, func()) error {
+	return s.Store.Group(func(writer placement.Writer) []error {
+		return write(&staleWriter{writer, s})
 	})
 }
 

@@ -12,7 +12,7 @@ import (
 // be read; the store stays the caller's to close.
 func New(ctx context.Context, store placement.Store, settings Settings) (*Service, error) {
 	s := &Service{store: store, settings: settings, publisher: newPublisher(store, settings)}
-	s.claims = store.Group(s.writeClaims)
+	s.claims = placement.Together(store, s.writeClaims)
 	if err := placement.EnsureStandard(ctx, store, settings.Now()); err != nil {
 		return nil, fmt.Errorf("adding standard names: %w", err)
 	}

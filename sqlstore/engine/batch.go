@@ -15,8 +15,8 @@ import (
 // answers them. It returns those that were not answered, of which nothing is written: all
 // when it fails, else those that need locks which others hold. A cause with jobs that were not
 // answered says why they have to run again; nil means that all were answered.
-func (s *Engine) transact(next func() *job) ([]*job, error) {
-	var first []*job
+func (s *Engine[N]) transact(next func() *job[N]) ([]*job[N], error) {
+	var first []*job[N]
 	if s.d.Shared {
 		// A job that joined later could read a state from before it was
 		// called: a node of a cluster waits for the others at the beginning only.
@@ -61,12 +61,12 @@ func (s *Engine) transact(next func() *job) ([]*job, error) {
 }
 
 // writes reports whether a job has something to commit.
-func (s *Engine) writes(j *job) bool {
-	return j.outcome == nil && (j.entry != nil || !s.service.WritesHaveEntries)
+func (s *Engine[N]) writes(j *job[N]) bool {
+	return j.outcome == nil && (j.note != nil || !s.service.WritesHaveEntries)
 }
 
 // answer ends the jobs of a transaction that is durable, or has written nothing.
-func answer(members []*job) {
+func answer[N any](members []*job[N]) {
 	for _, j := range members {
 		if j.outcome == nil {
 			for _, fn := range j.onCommit {
@@ -86,17 +86,17 @@ func answer(members []*job) {
 
 // A round is what becomes of jobs in a transaction. It belongs to the writing goroutine and ends
 // with the transaction.
-type round struct {
-	open    bool   // members are behind savepoints: there is something to keep
-	members []*job // that ran
-	missed  []*job // that were rolled back, because others hold locks that they need
-	cause   error  // why the last of those was
+type round[N any] struct {
+	open    bool      // members are behind savepoints: there is something to keep
+	members []*job[N] // that ran
+	missed  []*job[N] // that were rolled back, because others hold locks that they need
+	cause   error     // why the last of those was
 }
 
 // runAll runs what next yields in one transaction, which begins with the locks
 // that the first ones are known to need. A job whose lock is taken by another program is rolled
 // back to its savepoint, and the jobs behind it go on.
-func (s *Engine) runAll(ses *sqlconn.Session, first []*job, next func() *job) (r round, err error) {
+func (s *Engine[N]) runAll(ses *sqlconn.Session, first []*job[N], next func() *job[N]) (r round[N], err error) {
 	if r.open, err = s.beginWanted(ses, first); err != nil {
 		return r, err
 	}
@@ -116,12 +116,12 @@ func (s *Engine) runAll(ses *sqlconn.Session, first []*job, next func() *job) (r
 
 // beginWanted begins a transaction with what jobs are known to want, and reports whether there
 // was anything.
-func (s *Engine) beginWanted(ses *sqlconn.Session, jobs []*job) (bool, error) {
-	var all []any
+func (s *Engine[N]) beginWanted(ses *sqlconn.Session, jobs []*job[N]) (bool, error) {
+	var all Locks
 	for _, j := range jobs {
-		all = append(all, j.wants...)
+		all.Add(j.locks)
 	}
-	if s.service.First == nil || len(all) == 0 {
+	if s.service.First == nil || all.Empty() {
 		return false, nil
 	}
 	if err := s.beginMember(ses, false); err != nil {
@@ -138,7 +138,7 @@ func (s *Engine) beginWanted(ses *sqlconn.Session, jobs []*job) (bool, error) {
 
 // noteWait counts that waiting for a lock delayed all others. Waits that were short, as with
 // NOWAIT, do not count.
-func (j *job) noteWait(s *Engine, cause error, began time.Time) {
+func (j *job[N]) noteWait(s *Engine[N], cause error, began time.Time) {
 	if cause != nil && s.blocked(cause) && time.Since(began) >= sqlconn.LockWait/2 {
 		j.waited++
 	}
@@ -147,11 +147,11 @@ func (j *job) noteWait(s *Engine, cause error, began time.Time) {
 // blocked reports whether an error is a lock of another program's that one job needs, and
 // the jobs behind it may not. With a LockStatement all jobs wait for the same row, so that no job
 // of the transaction could go on either.
-func (s *Engine) blocked(err error) bool { return s.service.LockStatement == "" && s.d.Locked(err) }
+func (s *Engine[N]) blocked(err error) bool { return s.service.LockStatement == "" && s.d.Locked(err) }
 
 // gathered calls next until it has all.
-func gathered(next func() *job) []*job {
-	var all []*job
+func gathered[N any](next func() *job[N]) []*job[N] {
+	var all []*job[N]
 	for j := next(); j != nil; j = next() {
 		all = append(all, j)
 	}
@@ -159,8 +159,8 @@ func gathered(next func() *job) []*job {
 }
 
 // each yields the jobs of a list.
-func each(all []*job) func() *job {
-	return func() *job {
+func each[N any](all []*job[N]) func() *job[N] {
+	return func() *job[N] {
 		if len(all) == 0 {
 			return nil
 		}
@@ -173,11 +173,11 @@ func each(all []*job) func() *job {
 // commit appends to the change log what succeeded and makes it durable. It
 // returns nil only when it is. An error that leaves open whether the commit took place is settled
 // first, on a new connection: errUnsettled is what is left when that fails as well.
-func (s *Engine) commit(ses *sqlconn.Session, members []*job) error {
-	var noted []any
+func (s *Engine[N]) commit(ses *sqlconn.Session, members []*job[N]) error {
+	var notes []N
 	for _, m := range members {
-		if m.outcome == nil && m.entry != nil {
-			noted = append(noted, m.entry)
+		if m.outcome == nil && m.note != nil {
+			notes = append(notes, *m.note)
 		}
 	}
 	if !s.d.Shared {
@@ -188,7 +188,7 @@ func (s *Engine) commit(ses *sqlconn.Session, members []*job) error {
 			return err // what was committed may be in a file that cannot be opened again
 		}
 		if s.service.Watched {
-			if body, _ := s.service.Encode(noted); strings.Contains(body, "\n") {
+			if body, _ := s.service.Encode(notes); strings.Contains(body, "\n") {
 				s.memory.Append(body, time.Now())
 			}
 		}
@@ -197,7 +197,7 @@ func (s *Engine) commit(ses *sqlconn.Session, members []*job) error {
 		}
 		return nil
 	}
-	body, own := s.service.Encode(noted)
+	body, own := s.service.Encode(notes)
 	entry, err := s.table.Commit(ses, sqlconn.Stamp(members[0].now.Truncate(s.d.Precision)), body, own)
 	if err == nil || s.table.RolledBack(err) {
 		return err
@@ -215,7 +215,7 @@ func (s *Engine) commit(ses *sqlconn.Session, members []*job) error {
 }
 
 // lost cleans up after a transaction that failed.
-func (s *Engine) lost(ses *sqlconn.Session, members []*job, cause error) {
+func (s *Engine[N]) lost(ses *sqlconn.Session, members []*job[N], cause error) {
 	// The failure may have ended the transaction already; then there is
 	// nothing to roll back and the error says just that.
 	ses.Forget()
@@ -233,14 +233,14 @@ func (s *Engine) lost(ses *sqlconn.Session, members []*job, cause error) {
 // transaction has something to keep, else in one that begins with it. It returns
 // whether there is something to keep now. An error says that the whole
 // transaction is lost.
-func (s *Engine) member(ses *sqlconn.Session, j *job, open bool) (bool, error) {
+func (s *Engine[N]) member(ses *sqlconn.Session, j *job[N], open bool) (bool, error) {
 	if err := s.beginMember(ses, open); err != nil {
 		return open, err
 	}
-	t := &sqlconn.Tx{
+	t := &Tx[N]{Tx: &sqlconn.Tx{
 		Session: ses, Context: j.ctx, Trace: s.opts.Trace, Written: sqlconn.Stamp(j.now.Truncate(s.d.Precision)),
 		HoldsLocks: open,
-	}
+	}}
 	began := time.Now()
 	if j.members != nil {
 		j.broken = nil // by an earlier attempt
@@ -250,14 +250,12 @@ func (s *Engine) member(ses *sqlconn.Session, j *job, open bool) (bool, error) {
 	}
 	j.outcome = <-j.returned
 	t.Over = true
-	if t.Wants != nil {
-		j.wants = append(j.wants, t.Wants)
-	}
+	j.locks.Add(t.locks)
 	if t.Cause != nil && (s.again(t.Cause) || s.d.Full(t.Cause)) {
 		j.noteWait(s, t.Cause, began)
 		return open, t.Cause
 	}
-	j.entry, j.onCommit = t.Entry, t.OnCommit
+	j.note, j.onCommit = t.note, t.afterCommit
 	if j.outcome == nil {
 		// The function overlooked an error after which the transaction
 		// is not what it believes.
@@ -273,16 +271,11 @@ func (s *Engine) member(ses *sqlconn.Session, j *job, open bool) (bool, error) {
 
 // beginMember begins the transaction, or sets a savepoint in the open one. Both are put off until
 // the next statement where the connection sends several at once.
-func (s *Engine) beginMember(ses *sqlconn.Session, open bool) error {
+func (s *Engine[N]) beginMember(ses *sqlconn.Session, open bool) error {
 	if open {
 		return ses.Later("SAVEPOINT member")
 	}
-	if err := ses.Connect(context.Background()); err != nil {
-		return err
-	}
-	if ses.Pipelined() {
-		ses.BeginLater(s.d.Begin)
-	} else if err := s.begin(context.Background(), ses, s.d.Begin); err != nil {
+	if err := ses.BeginLater(context.Background(), s.d.Begin); err != nil {
 		return err
 	}
 	if s.service.LockStatement == "" {
@@ -293,7 +286,7 @@ func (s *Engine) beginMember(ses *sqlconn.Session, open bool) error {
 
 // endMember keeps or takes back what a member wrote. A savepoint of the same name may be set again
 // for the next member.
-func (s *Engine) endMember(ses *sqlconn.Session, open, keep bool) error {
+func (s *Engine[N]) endMember(ses *sqlconn.Session, open, keep bool) error {
 	switch {
 	case !open && keep:
 		return nil
@@ -311,7 +304,7 @@ func (s *Engine) endMember(ses *sqlconn.Session, open, keep bool) error {
 }
 
 // sizeOf is how many Updates some jobs are.
-func sizeOf(jobs []*job) (n int) {
+func sizeOf[N any](jobs []*job[N]) (n int) {
 	for _, j := range jobs {
 		n += j.size()
 	}

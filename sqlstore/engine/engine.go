@@ -42,7 +42,6 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/berthcloud/berth/changelog"
 	"github.com/berthcloud/berth/sqlstore/logtable"
@@ -51,8 +50,8 @@ import (
 
 // An Engine runs the Views and Updates of a store on its database. It knows
 // transactions and nothing of what is in the tables. It is made by New, is safe for concurrent use
-// once Open has returned, and must be closed.
-type Engine struct {
+// once Open has returned, and must be closed. N is what an Update notes of its changes.
+type Engine[N any] struct {
 	// opts have their defaults; opts, d and service do not change after Open.
 	opts   Options
 	d      *sqlconn.Dialect
@@ -70,17 +69,17 @@ type Engine struct {
 	// memory they are one pool of one session.
 	Writer  *sqlconn.Pool
 	readers *sqlconn.Pool
-	table   *logtable.Table[any] // the change log on a server, else nil
-	memory  *changelog.Memory    // and that of a file, for watchers
+	table   *logtable.Table[N] // the change log on a server, else nil
+	memory  *changelog.Memory  // and that of a file, for watchers
 
 	// unwritable is why writes fail, nil while they succeed as far as it is known.
 	unwritable atomic.Pointer[string]
 
-	service Service
+	service Service[N]
 
 	mu      sync.Mutex // guards closed
 	closed  bool
-	queue   *queue
+	queue   *queue[N]
 	closing chan struct{} // closed when Close begins
 	idle    chan struct{} // closed when the writing goroutine has ended
 	done    chan struct{} // closed when Close has ended
@@ -88,41 +87,26 @@ type Engine struct {
 }
 
 // New returns an engine that is not open.
-func New(opts Options, kind Service) *Engine {
+func New[N any](opts Options, kind Service[N]) *Engine[N] {
 	if kind.Encode == nil {
-		kind.Encode = func([]any) (string, any) { return "", nil }
-		kind.Decode = func(string) any { return nil }
+		kind.Encode = func([]N) (body string, note N) { return "", note }
+		kind.Decode = func(string) (note N) { return note }
 	}
-	return &Engine{
+	return &Engine[N]{
 		opts: opts.WithDefaults(), d: sqlconn.SQLiteDialect, release: func() {}, service: kind,
 		memory: changelog.NewMemory(),
 	}
 }
 
 // Options are those of the engine, with the defaults for what was left zero.
-func (s *Engine) Options() Options { return s.opts }
+func (s *Engine[N]) Options() Options { return s.opts }
 
 // Dialect is what the database disagrees on with others. It is known when the engine is open.
-func (s *Engine) Dialect() *sqlconn.Dialect { return s.d }
-
-// begin starts a transaction. A connection that has been idle may have been
-// closed by the server meanwhile; then it is made again.
-func (s *Engine) begin(ctx context.Context, ses *sqlconn.Session, statement string) error {
-	start := time.Now()
-	for {
-		if err := ses.Connect(ctx); err != nil {
-			return err
-		}
-		err := ses.Do(statement)
-		if err == nil || !ses.Dead || ses.Fresh(start) {
-			return err
-		}
-	}
-}
+func (s *Engine[N]) Dialect() *sqlconn.Dialect { return s.d }
 
 // again reports whether what failed with a driver's error may succeed when it is
 // tried again.
-func (s *Engine) again(err error) bool {
+func (s *Engine[N]) again(err error) bool {
 	if s.d.Retryable(err) {
 		return true
 	}
@@ -130,7 +114,7 @@ func (s *Engine) again(err error) bool {
 }
 
 // isClosing reports whether Close has begun. What is tried again must end then.
-func (s *Engine) isClosing() bool {
+func (s *Engine[N]) isClosing() bool {
 	select {
 	case <-s.closing:
 		return true
@@ -142,11 +126,11 @@ func (s *Engine) isClosing() bool {
 // Usable returns an Unavailable fault with ErrFileLost in its chain when the store is known to
 // have lost its file, else nil. It touches neither the database nor the file, which is looked
 // for every second and with each Update.
-func (s *Engine) Usable() error { return s.files.Known() }
+func (s *Engine[N]) Usable() error { return s.files.Known() }
 
 // Close waits for queued Updates and running Views, and releases the file. What
 // comes later is refused as Unavailable. Further calls wait for the first.
-func (s *Engine) Close() error {
+func (s *Engine[N]) Close() error {
 	s.mu.Lock()
 	first := !s.closed
 	if first {
@@ -166,7 +150,7 @@ func (s *Engine) Close() error {
 
 // shut takes all sessions back and closes them. It waits for Views that are running: their sessions
 // come back when they end.
-func (s *Engine) shut() error {
+func (s *Engine[N]) shut() error {
 	s.readers.Drain()
 	if s.Writer != s.readers {
 		s.Writer.Drain()
@@ -178,7 +162,7 @@ func (s *Engine) shut() error {
 
 // disconnect closes what connect opened, the last first: the writer goes after
 // the readers and, being the last on the file, folds the log into it.
-func (s *Engine) disconnect() error {
+func (s *Engine[N]) disconnect() error {
 	for _, ses := range s.sessions {
 		ses.Close()
 	}
@@ -199,7 +183,7 @@ func (s *Engine) disconnect() error {
 
 // newSession returns a session that connects when it is first used. The time-out of a driver that
 // bounds its statements itself is left to it (Dialect.Bounded).
-func (s *Engine) newSession(r sqlconn.Role) *sqlconn.Session {
+func (s *Engine[N]) newSession(r sqlconn.Role) *sqlconn.Session {
 	timeout := sqlconn.DefaultResponseTimeout
 	if s.d.Bounded {
 		timeout = 0

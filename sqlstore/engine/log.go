@@ -7,28 +7,25 @@ import (
 	"github.com/berthcloud/berth/sqlstore/logtable"
 )
 
-// CleanLog updates this writer's beat_at, and deletes its old entries and the
-// writers that have ended. A failure is logged, and the next call deletes what is left.
-func (s *Engine) CleanLog() {
-	for n := range attempts {
+// CleanLog updates this writer's beat_at, and deletes its old entries and the writers that have
+// ended. A failure is logged, and the next call deletes what is left. Stores that clean up the log
+// at the same time may meet in a deadlock: another try succeeds, and the operator has nothing to
+// do.
+func (s *Engine[N]) CleanLog() {
+	err := retry(context.Background(), s.opts.RetryTime, attempts, func() (bool, error) {
 		err := s.cleanLogOnce()
-		if err == nil {
-			return
-		}
-		// Stores that tend the log at the same time may meet in a deadlock. The next try
-		// succeeds, and the operator has nothing to do.
-		if n+1 == attempts || !s.d.Retryable(err) {
-			s.opts.Logger.Warn("the change log could not be cleaned up", "error", err.Error())
-			return
-		}
+		return err != nil && s.d.Retryable(err), err
+	})
+	if err != nil {
+		s.opts.Logger.Warn("the change log could not be cleaned up", "error", err.Error())
 	}
 }
 
 // cleanLogOnce does all of it in one transaction on the connection that writes.
-func (s *Engine) cleanLogOnce() error {
+func (s *Engine[N]) cleanLogOnce() error {
 	ses := s.Writer.Own()
 	defer s.Writer.GiveBack(ses)
-	err := s.begin(context.Background(), ses, s.d.Begin)
+	err := ses.Begin(context.Background(), s.d.Begin)
 	if err == nil {
 		err = s.table.Clean(ses)
 	}
@@ -43,7 +40,7 @@ func (s *Engine) cleanLogOnce() error {
 
 // leaveLog lets tools that must not run at the same time run from now on. An error is ignored: what
 // this writes gets old by itself.
-func (s *Engine) leaveLog() {
+func (s *Engine[N]) leaveLog() {
 	if !s.d.Shared || !s.table.Present() {
 		return
 	}
@@ -55,7 +52,7 @@ func (s *Engine) leaveLog() {
 }
 
 // ChangeLog is the change log of the database as watchers read it (Service.Watched).
-func (s *Engine) ChangeLog() changelog.Log {
+func (s *Engine[N]) ChangeLog() changelog.Log {
 	if s.d.Shared {
 		return s.table
 	}
@@ -64,7 +61,7 @@ func (s *Engine) ChangeLog() changelog.Log {
 
 // Follow returns a follower of the change log, which reads as View does; nil where no other store
 // writes the database.
-func (s *Engine) Follow() *logtable.Follower[any] {
+func (s *Engine[N]) Follow() *logtable.Follower[N] {
 	if !s.d.Shared {
 		return nil
 	}

@@ -7,7 +7,7 @@ import (
 )
 
 // Open opens the database that the options name and begins to serve.
-func (s *Engine) Open(ctx context.Context) error {
+func (s *Engine[N]) Open(ctx context.Context) error {
 	if s.opts.Server != nil {
 		if err := s.openServer(ctx); err != nil {
 			_ = s.disconnect()

@@ -14,7 +14,7 @@ import (
 
 // openMemory serves Views and Updates from the only connection. One connection, because each
 // connection to :memory: has a database of its own.
-func (s *Engine) openMemory(ctx context.Context) error {
+func (s *Engine[N]) openMemory(ctx context.Context) error {
 	all, err := s.connect(ctx, Memory, 1)
 	if err == nil {
 		err = s.service.Schema.Prepare(ctx, all[0])
@@ -29,7 +29,7 @@ func (s *Engine) openMemory(ctx context.Context) error {
 
 // openPath looks at the file before anything may change it, with the lock held
 // so that no other process changes it either.
-func (s *Engine) openPath(ctx context.Context) error {
+func (s *Engine[N]) openPath(ctx context.Context) error {
 	path, err := realPath(s.opts.Path)
 	if err != nil {
 		return err
@@ -54,7 +54,7 @@ func (s *Engine) openPath(ctx context.Context) error {
 }
 
 // emptied removes the files of the database if that is requested.
-func (s *Engine) emptied(path string) error {
+func (s *Engine[N]) emptied(path string) error {
 	if !s.opts.Empty {
 		return nil
 	}
@@ -68,7 +68,7 @@ func (s *Engine) emptied(path string) error {
 
 // openFile connects the writer before the readers: it makes the file a database with a write-ahead
 // log, and its tables, and readers may do neither.
-func (s *Engine) openFile(ctx context.Context, path string) error {
+func (s *Engine[N]) openFile(ctx context.Context, path string) error {
 	if err := s.inspect(ctx, path); err != nil {
 		return err
 	}
@@ -105,7 +105,7 @@ func (s *Engine) openFile(ctx context.Context, path string) error {
 }
 
 // inspect refuses a file that cannot be used, reading it only.
-func (s *Engine) inspect(ctx context.Context, path string) error {
+func (s *Engine[N]) inspect(ctx context.Context, path string) error {
 	empty, err := sqlconn.CheckFile(path)
 	if empty || err != nil {
 		return err
@@ -140,7 +140,7 @@ func realPath(path string) (string, error) {
 
 // connect opens n sessions on one data source and keeps them for shut. The pool of database/sql
 // keeps all of them open, so that pragmas of the data source are set once for each.
-func (s *Engine) connect(ctx context.Context, source string, n int) ([]*sqlconn.Session, error) {
+func (s *Engine[N]) connect(ctx context.Context, source string, n int) ([]*sqlconn.Session, error) {
 	db, err := sql.Open("sqlite", source)
 	if err != nil {
 		return nil, s.d.Translate("connecting", err)

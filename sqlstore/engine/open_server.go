@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/sqlstore/logtable"
@@ -12,12 +13,12 @@ import (
 
 // openServer connects, looks at the database before it changes anything in it,
 // and begins to serve.
-func (s *Engine) openServer(ctx context.Context) (err error) {
+func (s *Engine[N]) openServer(ctx context.Context) (err error) {
 	s.d, s.dialer, err = sqlconn.NewDialer(*s.opts.Server)
 	if err != nil {
 		return err
 	}
-	s.table = logtable.New[any](s.d, s.service.Watched, s.readPrepared)
+	s.table = logtable.New[N](s.d, s.service.Watched, s.readPrepared)
 	writer := s.newSession(sqlconn.Writing)
 	s.sessions = append(s.sessions, writer)
 	if err := s.reach(ctx, writer); err != nil {
@@ -37,7 +38,7 @@ func (s *Engine) openServer(ctx context.Context) (err error) {
 
 // reach makes the first connection, again and again while no server answers. What
 // will not change by itself is an error at once.
-func (s *Engine) reach(ctx context.Context, ses *sqlconn.Session) error {
+func (s *Engine[N]) reach(ctx context.Context, ses *sqlconn.Session) error {
 	server := s.opts.Server
 	s.opts.Step("connecting")
 	for n := 0; ; n++ {
@@ -66,7 +67,7 @@ func (s *Engine) reach(ctx context.Context, ses *sqlconn.Session) error {
 const schemaTries = 8
 
 // prepareServer brings the tables of the store and Berth's own into order.
-func (s *Engine) prepareServer(ctx context.Context, ses *sqlconn.Session) error {
+func (s *Engine[N]) prepareServer(ctx context.Context, ses *sqlconn.Session) error {
 	return amongRivals(ctx, func() error {
 		version, err := s.ownVersion(&sqlconn.Tx{Session: ses, Context: ctx})
 		if err != nil {
@@ -84,20 +85,13 @@ func (s *Engine) prepareServer(ctx context.Context, ses *sqlconn.Session) error 
 // follows: tables appear meanwhile. It returns the last error.
 func amongRivals(ctx context.Context, prepare func() error) error {
 	rivals := false
-	for n := 1; ; n++ {
-		err := prepare()
-		if err == nil {
-			return nil
-		}
+	return retry(ctx, time.Hour, schemaTries, func() (again bool, err error) {
+		err = prepare()
 		kind, _ := fault.Of(err)
-		rivals = rivals || errors.Is(err, ErrCreating) || errors.As(err, new(Foreign)) || kind == fault.Unavailable
-		if !rivals || n == schemaTries {
-			return err
-		}
-		if err := sleep(ctx, backoff(n)); err != nil {
-			return err
-		}
-	}
+		rivals = rivals || errors.Is(err, ErrCreating) || errors.As(err, new(Foreign)) ||
+			err != nil && kind == fault.Unavailable
+		return err != nil && rivals, err
+	})
 }
 
 // ErrCreating says that a statement that makes tables failed, maybe because
@@ -114,7 +108,7 @@ func (f Foreign) Error() string { return string(f) }
 // ownVersion returns the version of Berth's own tables on a server, 0 when there are none or
 // another instance has begun to make them: their version is what is written last. Tables of a newer
 // program are an error, and those of an older one unless Options.Sync is set. It only reads.
-func (s *Engine) ownVersion(r *sqlconn.Tx) (int, error) {
+func (s *Engine[N]) ownVersion(r *sqlconn.Tx) (int, error) {
 	at, err := OwnVersion(r)
 	tables, known := s.opts.OwnTables, s.service.Schema.Known
 	switch {
@@ -131,7 +125,7 @@ func (s *Engine) ownVersion(r *sqlconn.Tx) (int, error) {
 
 // prepareOwn makes Berth's own tables, or upgrades them from a version. A unique version lets one
 // of several instances that make them together win; the others look again.
-func (s *Engine) prepareOwn(ctx context.Context, ses *sqlconn.Session, version int) error {
+func (s *Engine[N]) prepareOwn(ctx context.Context, ses *sqlconn.Session, version int) error {
 	tables, known := s.opts.OwnTables, s.service.Schema.Known
 	t := &sqlconn.Tx{Session: ses, Context: ctx}
 	if version == 0 {

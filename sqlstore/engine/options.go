@@ -55,7 +55,8 @@ type Options struct {
 	// Progress, when not nil, is called now and then while all rows are read, with how many
 	// of how many there are so far.
 	Progress func(rows, values int64)
-	// OwnTables are Berth's own tables on a server; those of the program when zero. Tests have others.
+	// OwnTables are Berth's own tables on a server; those of the program when zero. Tests have
+	// others.
 	OwnTables VersionedTables
 	// Step, when not nil, is called while the database is opened with what is being done. The text
 	// names no server and no user.
@@ -126,7 +127,7 @@ func (o Options) WithDefaults() Options {
 }
 
 // A Service is what an engine has to know of the service whose rows it keeps.
-type Service struct {
+type Service[N any] struct {
 	Schema Schema
 	// LockStatement is a statement at the beginning of every transaction that writes,
 	// which waits until those of other stores have ended; empty for none.
@@ -134,20 +135,21 @@ type Service struct {
 	// Still is a statement that changes nothing and takes the right to write to a file. Empty
 	// where no View has a parallel reader.
 	Still string
-	// First begins a transaction whose Updates run once more, with what they noted in earlier
-	// runs that they need (Tx.Wants): it takes locks, in an order without deadlocks. Nil for nothing.
-	First func(*sqlconn.Tx, []any)
+	// First begins a transaction whose Updates run once more, with the locks that they turned out
+	// to need in earlier runs (Tx.NeedLocks): it takes them, in an order without deadlocks. Nil for
+	// nothing.
+	First func(*sqlconn.Tx, Locks)
 	// Encode makes an entry of the change log of what the Updates of a transaction noted for
-	// it (Tx.Entry): its body for other stores, and what followers of this store get of it. Nil for
+	// it (Tx.Note): its body for other stores, and what followers of this store get of it. Nil for
 	// empty ones. Decode makes what followers get of the body of another store's entry.
-	Encode func(noted []any) (body string, own any)
-	Decode func(body string) any
-	// WritesHaveEntries says that every Update that writes sets Tx.Entry. A transaction without any
+	Encode func(notes []N) (body string, note N)
+	Decode func(body string) N
+	// WritesHaveEntries says that every Update that writes calls Tx.Note. A transaction without any
 	// is not committed, and not in the change log.
 	WritesHaveEntries bool
-	// Watched says that the bodies of entries are read by watchers too (ChangeLog): a body gets a last
-	// line with the time of the database, and a store on a file keeps its newest entries of more than
-	// one line in memory.
+	// Watched says that the bodies of entries are read by watchers too (ChangeLog): a body gets a
+	// last line with the time of the database, and a store on a file keeps its newest entries of
+	// more than one line in memory.
 	Watched bool
 }
 

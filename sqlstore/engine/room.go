@@ -18,7 +18,7 @@ const probeInterval = time.Second
 
 // Writable returns why writes fail, nil while they succeed as far as it is known. It touches
 // neither the database nor the file. The text names no server and no user.
-func (s *Engine) Writable() error {
+func (s *Engine[N]) Writable() error {
 	if why := s.unwritable.Load(); why != nil {
 		return errors.New(*why)
 	}
@@ -27,7 +27,7 @@ func (s *Engine) Writable() error {
 
 // noteUnwritable notes an error of a write that says that further ones will fail as well, and logs
 // the first.
-func (s *Engine) noteUnwritable(err error) {
+func (s *Engine[N]) noteUnwritable(err error) {
 	var why string
 	switch {
 	case s.d.Full(err):
@@ -45,7 +45,7 @@ func (s *Engine) noteUnwritable(err error) {
 
 // probe writes something that changes nothing: to a file the number that SQLite keeps for programs,
 // to a server an entry of the change log.
-func (s *Engine) probe() {
+func (s *Engine[N]) probe() {
 	ses := s.Writer.Own()
 	defer s.Writer.GiveBack(ses)
 	write := s.probeFile
@@ -60,7 +60,7 @@ func (s *Engine) probe() {
 	s.opts.Logger.Info("the database can be written again")
 }
 
-func (s *Engine) probeFile(ses *sqlconn.Session) error {
+func (s *Engine[N]) probeFile(ses *sqlconn.Session) error {
 	s.checkpoint(ses)
 	version, err := sqlconn.First(&sqlconn.Tx{Session: ses, Context: context.Background()}, sqlconn.Integer,
 		"PRAGMA user_version")
@@ -71,8 +71,8 @@ func (s *Engine) probeFile(ses *sqlconn.Session) error {
 }
 
 // probeServer gives the writer another id when it is not known whether the entry was committed.
-func (s *Engine) probeServer(ses *sqlconn.Session) error {
-	if err := s.begin(context.Background(), ses, s.d.Begin); err != nil {
+func (s *Engine[N]) probeServer(ses *sqlconn.Session) error {
+	if err := ses.Begin(context.Background(), s.d.Begin); err != nil {
 		return err
 	}
 	body, own := s.service.Encode(nil)
@@ -91,7 +91,7 @@ func (s *Engine) probeServer(ses *sqlconn.Session) error {
 // checkpoint copies the write-ahead log of a file into it and empties the log, as far as Views that
 // are running allow: it does not wait for them. Its failure has no consequence but that there is no
 // more room than before.
-func (s *Engine) checkpoint(ses *sqlconn.Session) {
+func (s *Engine[N]) checkpoint(ses *sqlconn.Session) {
 	if s.files == nil {
 		return // in memory
 	}

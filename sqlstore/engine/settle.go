@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/berthcloud/berth/changelog"
 	"github.com/berthcloud/berth/fault"
@@ -26,27 +25,23 @@ func errUnknown(err error) error {
 // settle finds out whether a transaction whose commit was not answered took
 // place. When it did not, it cannot any more. It blocks the writing goroutine, up to
 // Options.RetryTime: no later transaction may get ahead of one whose outcome is open.
-func (s *Engine) settle(e changelog.Entry, members []*job) (committed bool, err error) {
+func (s *Engine[N]) settle(e changelog.Entry, members []*job[N]) (committed bool, err error) {
 	s.opts.Logger.Warn("a commit was not answered: looking it up", "updates", len(members))
-	until := time.Now().Add(s.opts.RetryTime)
 	// The old connection may be stuck, with its locks.
 	ses := s.newSession(sqlconn.Writing)
 	defer ses.Close()
 	// In any case the number is used.
 	defer s.table.Renew()
-	for n := 1; ; n++ {
+	err = retry(context.Background(), s.opts.RetryTime, maxAttempts, func() (again bool, err error) {
 		committed, err = s.proven(ses, e)
-		if err == nil {
-			s.opts.Logger.Info("a commit that was not answered is settled", "committed", committed)
-			if s.opts.Metrics.Settled != nil {
-				s.opts.Metrics.Settled(committed)
-			}
-			return committed, nil
+		return err != nil && !s.isClosing(), err
+	})
+	if err == nil {
+		s.opts.Logger.Info("a commit that was not answered is settled", "committed", committed)
+		if s.opts.Metrics.Settled != nil {
+			s.opts.Metrics.Settled(committed)
 		}
-		if time.Now().After(until) || s.isClosing() {
-			break
-		}
-		_ = sleep(context.Background(), backoff(n))
+		return committed, nil
 	}
 	s.opts.Logger.Error("the outcome of a commit is not known", "updates", len(members), "error", err.Error())
 	if s.opts.Metrics.Unsettled != nil {
@@ -56,8 +51,8 @@ func (s *Engine) settle(e changelog.Entry, members []*job) (committed bool, err 
 }
 
 // proven looks for an entry and takes its place when it is not there (logtable.Table.Settle).
-func (s *Engine) proven(ses *sqlconn.Session, e changelog.Entry) (bool, error) {
-	if err := s.begin(context.Background(), ses, s.d.Begin); err != nil {
+func (s *Engine[N]) proven(ses *sqlconn.Session, e changelog.Entry) (bool, error) {
+	if err := ses.Begin(context.Background(), s.d.Begin); err != nil {
 		return false, err
 	}
 	committed, err := s.table.Settle(ses, e)

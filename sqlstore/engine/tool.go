@@ -33,7 +33,7 @@ const (
 // A Tool is a database that an operator's program works on, while the services run or while
 // none runs. Opening it changes nothing. It is for one goroutine; Close it.
 type Tool struct {
-	s      *Engine // the settings and connections of one, without its goroutine
+	s      *Engine[struct{}] // the settings and connections of one, without its goroutine
 	ses    *sqlconn.Session
 	access Access
 	path   string // of the file, empty on a server
@@ -52,7 +52,7 @@ const strictMode = "TRADITIONAL"
 // where it is, and Logger. A file that another berth has is ErrInUse, unless the
 // access is Look; one that is not there is fs.ErrNotExist, unless it is Make.
 func OpenTool(ctx context.Context, opts Options, access Access, kind Schema) (*Tool, error) {
-	t := &Tool{s: New(opts, Service{Schema: kind}), access: access}
+	t := &Tool{s: New(opts, Service[struct{}]{Schema: kind}), access: access}
 	err := t.open(ctx)
 	if err != nil {
 		_ = t.Close()
@@ -227,7 +227,7 @@ func (t *Tool) Read(ctx context.Context, fn func(*sqlconn.Tx) error) error {
 	if t.ses == nil {
 		return errNoDatabase
 	}
-	if err := t.s.begin(ctx, t.ses, t.s.d.BeginRead); err != nil {
+	if err := t.ses.Begin(ctx, t.s.d.BeginRead); err != nil {
 		return t.s.d.Translate("beginning to read", err)
 	}
 	err := fn(&sqlconn.Tx{Session: t.ses, Context: ctx})
@@ -239,7 +239,7 @@ func (t *Tool) Read(ctx context.Context, fn func(*sqlconn.Tx) error) error {
 
 // Write runs fn in one transaction. It is not tried again.
 func (t *Tool) Write(ctx context.Context, fn func(*sqlconn.Tx) error) error {
-	if err := t.s.begin(ctx, t.ses, t.s.d.Begin); err != nil {
+	if err := t.ses.Begin(ctx, t.s.d.Begin); err != nil {
 		return t.s.d.Translate("beginning to write", err)
 	}
 	err := fn(&sqlconn.Tx{Session: t.ses, Context: ctx, Written: sqlconn.Stamp(time.Now())})
@@ -256,18 +256,15 @@ func (t *Tool) Write(ctx context.Context, fn func(*sqlconn.Tx) error) error {
 // Attempt is Write for a function that may run again from its start: it is tried again after a
 // collision until Options.RetryTime is over.
 func (t *Tool) Attempt(ctx context.Context, fn func(*sqlconn.Tx) error) error {
-	until := time.Now().Add(t.s.opts.RetryTime)
-	for n := 1; ; n++ {
+	return retry(ctx, t.s.opts.RetryTime, maxAttempts, func() (again bool, err error) {
 		var cause error
-		err := t.Write(ctx, func(w *sqlconn.Tx) error {
+		err = t.Write(ctx, func(w *sqlconn.Tx) error {
 			err := fn(w)
 			cause = w.Cause
 			return err
 		})
-		if err == nil || cause == nil || !t.s.d.Retryable(cause) || time.Now().After(until) || sleep(ctx, backoff(n)) != nil {
-			return err
-		}
-	}
+		return err != nil && cause != nil && t.s.d.Retryable(cause), err
+	})
 }
 
 // errNoDatabase says that there is no file yet.

@@ -13,27 +13,32 @@ import (
 // is returned as an error. When ctx ends while the job waits, it leaves without having
 // run; once it runs, its outcome is waited for. On a server it also leaves when it does not
 // get the transaction within Options.RetryTime.
-func (s *Engine) Update(ctx context.Context, now time.Time, fn func(*sqlconn.Tx) error) error {
+func (s *Engine[N]) Update(ctx context.Context, now time.Time, fn func(*Tx[N]) error) error {
 	j := s.newJob(ctx, now)
-	j.fn, j.tx, j.returned = fn, make(chan *sqlconn.Tx, 1), make(chan error, 1)
+	j.fn, j.tx, j.returned = fn, make(chan *Tx[N], 1), make(chan error, 1)
 	return s.await(j)
 }
 
-// UpdateGroup is Update for a request of a group: its Write gets the request with all others of the
-// group that wait.
-func (s *Engine) UpdateGroup(ctx context.Context, now time.Time, g *Group, request any) error {
-	j := s.newJob(ctx, now)
-	j.group, j.request = g, request
-	return s.await(j)
+// Group returns what is Update for requests that are written together: when some of them wait at
+// the same time, the join of each is called and then write, all on the writing goroutine. Write
+// returns the error of each, in that order, nil for those that it wrote, and must not wait for the
+// store.
+func (s *Engine[N]) Group(write func(*Tx[N]) []error) func(ctx context.Context, now time.Time, join func()) error {
+	g := &group[N]{write}
+	return func(ctx context.Context, now time.Time, join func()) error {
+		j := s.newJob(ctx, now)
+		j.group, j.join = g, join
+		return s.await(j)
+	}
 }
 
 // Waiting returns how many Updates wait to be written.
-func (s *Engine) Waiting() int { return s.queue.len() }
+func (s *Engine[N]) Waiting() int { return s.queue.len() }
 
 // await puts a job into the queue, runs it whenever it gets a transaction, and returns its result.
 // A job that was taken is waited for whatever happens to ctx: its caller must learn whether it was
 // committed.
-func (s *Engine) await(j *job) error {
+func (s *Engine[N]) await(j *job[N]) error {
 	if err := j.ctx.Err(); err != nil {
 		return err
 	}
@@ -72,7 +77,7 @@ func (s *Engine) await(j *job) error {
 
 // write serves the queue until it is closed and empty. Meanwhile it keeps the change log
 // of a server in bounds, and looks whether the files are there.
-func (s *Engine) write() {
+func (s *Engine[N]) write() {
 	defer close(s.idle)
 	every := logtable.CleanInterval
 	if !s.d.Shared {
@@ -107,7 +112,7 @@ func (s *Engine) write() {
 // batch runs the jobs that wait in one transaction, once more those whose locks others
 // held, and each alone when that does not work out. It reports false when none waited. Jobs run
 // alone in the order they came in.
-func (s *Engine) batch() bool {
+func (s *Engine[N]) batch() bool {
 	if !s.connected() {
 		return false
 	}
@@ -130,7 +135,7 @@ func (s *Engine) batch() bool {
 // connected waits until there is a connection to write on, while the jobs that wait are
 // still free to leave, and gives up on those whose time is up. It reports false when none
 // waits.
-func (s *Engine) connected() bool {
+func (s *Engine[N]) connected() bool {
 	if !s.d.Shared {
 		return s.queue.first() != nil
 	}
@@ -159,15 +164,12 @@ func (s *Engine) connected() bool {
 const maxLockWaits = 2
 
 // late reports whether a job is not to be tried again.
-func (s *Engine) late(j *job) bool {
+func (s *Engine[N]) late(j *job[N]) bool {
 	return s.isClosing() || time.Now().After(j.until) || j.waited >= maxLockWaits
 }
 
-// alone runs one job in a transaction of its own, again when it collides or the
-// server is unavailable. One that a file had no room for runs once more here, since room was made
-// for it. A file is tried a few times only: there is no other server to wait for, and BusyTimeout
-// has been waited for already.
-func (s *Engine) alone(j *job) {
+// alone runs one job in a transaction of its own, again while mayRetry says so.
+func (s *Engine[N]) alone(j *job[N]) {
 	err := sqlconn.ErrSilent
 	for n := range maxAttempts {
 		if cut := j.pause(n); cut != nil {
@@ -177,36 +179,35 @@ func (s *Engine) alone(j *job) {
 		if s.d.Shared && s.late(j) {
 			break
 		}
-		one := j
-		_, err = s.transact(func() *job {
-			next := one
-			one = nil
-			return next
-		})
-		if err == nil {
+		if _, err = s.transact(each([]*job[N]{j})); err == nil {
 			return
 		}
-		if !s.again(err) {
+		if !s.mayRetry(err, n+1) {
 			break
-		}
-		if n+1 >= attempts && (!s.d.Shared || s.d.Orphan(err) || s.d.Duplicate(err)) {
-			break // another transaction is not likely to be the cause
 		}
 	}
 	j.end(s.d.Translate("committing", err))
 }
 
-// maxAttempts bounds what until bounds already. It only keeps the loop finite should the clock
-// stand still.
-const maxAttempts = 1000
+// mayRetry reports whether a job that failed n times by itself may run again after an error. One
+// that a file had no room for has had its second run then, for which room was made. A file is tried
+// a few times only: there is no other server to wait for, and BusyTimeout has been waited for
+// already. Nor is another transaction likely to be the cause of the same violated key again and
+// again.
+func (s *Engine[N]) mayRetry(err error, n int) bool {
+	if !s.again(err) {
+		return false
+	}
+	return n < attempts || s.d.Shared && !s.d.Orphan(err) && !s.d.Duplicate(err)
+}
 
 // collect returns a function that yields the jobs that wait in the queue, within the
 // bounds of a batch, without waiting for any.
-func (s *Engine) collect() func() *job {
+func (s *Engine[N]) collect() func() *job[N] {
 	until := time.Now().Add(s.opts.MaxBatchTime)
-	done := make(map[*Group]bool)
+	done := make(map[*group[N]]bool)
 	n := 0
-	return func() *job {
+	return func() *job[N] {
 		if n >= s.opts.MaxBatch || n > 0 && time.Now().After(until) {
 			return nil
 		}
@@ -217,8 +218,8 @@ func (s *Engine) collect() func() *job {
 
 // start begins to serve on the given sessions. Without readers, Views share the
 // writer. It is called once, at the end of Open; the goroutine it starts ends with Close.
-func (s *Engine) start(writer *sqlconn.Session, readers []*sqlconn.Session) {
-	s.queue = newQueue(s.opts.MaxQueue)
+func (s *Engine[N]) start(writer *sqlconn.Session, readers []*sqlconn.Session) {
+	s.queue = newQueue[N](s.opts.MaxQueue)
 	s.closing, s.idle, s.done = make(chan struct{}), make(chan struct{}), make(chan struct{})
 	s.Writer = sqlconn.NewPool([]*sqlconn.Session{writer}, 1, 0, s.closing)
 	s.readers = s.Writer
@@ -232,6 +233,6 @@ func (s *Engine) start(writer *sqlconn.Session, readers []*sqlconn.Session) {
 }
 
 // newJob is a job that has the given time to be written on a server.
-func (s *Engine) newJob(ctx context.Context, now time.Time) *job {
-	return &job{ctx: ctx, now: now, until: time.Now().Add(s.opts.RetryTime), result: make(chan error, 1)}
+func (s *Engine[N]) newJob(ctx context.Context, now time.Time) *job[N] {
+	return &job[N]{ctx: ctx, now: now, until: time.Now().Add(s.opts.RetryTime), result: make(chan error, 1)}
 }

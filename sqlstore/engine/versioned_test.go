@@ -132,7 +132,7 @@ func TestOwnVersionsAreChecked(t *testing.T) {
 				t.Fatal(err)
 			}
 			e := New(Options{OwnTables: tc.program, Sync: tc.sync},
-				Service{Schema: Schema{Known: sqlconn.Naming{Allow: "sync_on_startup"}}})
+				Service[string]{Schema: Schema{Known: sqlconn.Naming{Allow: "sync_on_startup"}}})
 			at, err := e.ownVersion(r)
 			if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("ownVersion = %v, want %q", err, tc.want)

@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/berthcloud/berth/sqlstore/sqlconn"
 )
@@ -12,62 +11,47 @@ import (
 // collision or the loss of a connection until Options.RetryTime is over. It returns the error of
 // fn, or an Unavailable fault when there is no connection or the engine is closed. A panic in fn
 // goes through to the caller.
-func (s *Engine) View(ctx context.Context, fn func(*sqlconn.Tx) error) error {
-	return s.retry(ctx, func() (bool, error) { return s.viewOnce(ctx, fn) })
+func (s *Engine[N]) View(ctx context.Context, fn func(*sqlconn.Tx) error) error {
+	return retry(ctx, s.opts.RetryTime, maxAttempts, func() (bool, error) { return s.viewOnce(ctx, fn) })
 }
 
 // readPrepared is View outside of a transaction, for statements that are the same each time and
 // therefore prepared.
-func (s *Engine) readPrepared(ctx context.Context, fn func(*sqlconn.Tx) error) error {
-	return s.retry(ctx, func() (bool, error) { return s.readOnce(ctx, fn) })
-}
-
-// retry calls attempt again, with pauses, while it says so, until Options.RetryTime is over.
-func (s *Engine) retry(ctx context.Context, attempt func() (again bool, err error)) error {
-	until := time.Now().Add(s.opts.RetryTime)
-	for n := 1; ; n++ {
-		again, err := attempt()
-		if !again || time.Now().After(until) || sleep(ctx, backoff(n)) != nil {
-			return err
-		}
-	}
+func (s *Engine[N]) readPrepared(ctx context.Context, fn func(*sqlconn.Tx) error) error {
+	return retry(ctx, s.opts.RetryTime, maxAttempts, func() (bool, error) { return s.readOnce(ctx, fn) })
 }
 
 // failed reports whether a transaction that only reads is worth another try after an error. When
 // the server is not the primary any more, all connections are made again before that: it answers,
 // with what was true when it was.
-func (s *Engine) failed(t *sqlconn.Tx, err error) bool {
+func (s *Engine[N]) failed(t *sqlconn.Tx, err error) bool {
 	if errors.Is(t.Cause, sqlconn.ErrDemoted) {
 		s.epoch.Add(1)
 	}
 	return err != nil && t.Cause != nil && s.again(t.Cause)
 }
 
-// readOnce runs fn once and says whether it should run again. A connection that was closed while it
-// was idle is made again at once, without a pause.
-func (s *Engine) readOnce(ctx context.Context, fn func(*sqlconn.Tx) error) (again bool, err error) {
+// readOnce runs fn once and says whether it should run again.
+func (s *Engine[N]) readOnce(ctx context.Context, fn func(*sqlconn.Tx) error) (again bool, err error) {
 	ses, err := s.readers.Borrow(ctx)
 	if err != nil {
 		return false, err
 	}
 	ses.PrepareAlways = true
 	defer func() { ses.PrepareAlways = false; s.readers.GiveBack(ses) }()
-	for start := time.Now(); ; {
-		if err = ses.Connect(ctx); err != nil {
-			return s.again(err), s.d.Translate("connecting", err)
-		}
-		t := &sqlconn.Tx{Session: ses, Context: ctx, Trace: s.opts.Trace}
-		err = fn(t)
-		if err == nil || !ses.Dead || ses.Fresh(start) {
-			return s.failed(t, err), err
-		}
+	if err := ses.Connect(ctx); err != nil {
+		return s.again(err), s.d.Translate("connecting", err)
 	}
+	ses.Opening()
+	t := &sqlconn.Tx{Session: ses, Context: ctx, Trace: s.opts.Trace}
+	err = fn(t)
+	return s.failed(t, err), err
 }
 
 // viewOnce runs fn once and says whether it should run again, after an error that
 // another try may not meet. The transaction is rolled back, never committed: it wrote nothing, and
 // a rollback cannot fail for what others did.
-func (s *Engine) viewOnce(ctx context.Context, fn func(*sqlconn.Tx) error) (again bool, err error) {
+func (s *Engine[N]) viewOnce(ctx context.Context, fn func(*sqlconn.Tx) error) (again bool, err error) {
 	if err := s.files.Check(); err != nil {
 		return false, err
 	}
@@ -76,7 +60,7 @@ func (s *Engine) viewOnce(ctx context.Context, fn func(*sqlconn.Tx) error) (agai
 		return false, err
 	}
 	defer s.readers.GiveBack(ses)
-	if err := s.begin(ctx, ses, s.d.BeginRead); err != nil {
+	if err := ses.Begin(ctx, s.d.BeginRead); err != nil {
 		return s.again(err), s.d.Translate("beginning to read", err)
 	}
 	t := &sqlconn.Tx{Session: ses, Context: ctx, Trace: s.opts.Trace, StartParallel: s.parallel}
@@ -92,7 +76,7 @@ func (s *Engine) viewOnce(ctx context.Context, fn func(*sqlconn.Tx) error) (agai
 
 // DataVersion queries the connection that writes: SQLite shows each connection whether
 // another one has committed, and the others of this store only read.
-func (s *Engine) DataVersion(ctx context.Context) (int64, error) {
+func (s *Engine[N]) DataVersion(ctx context.Context) (int64, error) {
 	ses, err := s.Writer.Borrow(ctx)
 	if err != nil {
 		return 0, err

@@ -10,7 +10,6 @@ import (
 	"github.com/berthcloud/berth/rows"
 	"github.com/berthcloud/berth/sqlstore/engine"
 	"github.com/berthcloud/berth/sqlstore/migrations"
-	"github.com/berthcloud/berth/sqlstore/sqlconn"
 )
 
 // Tables are the names of the tables with their columns.
@@ -57,7 +56,7 @@ func (t *table[T]) searchable() (all []string) {
 
 // Empty removes all rows.
 func (s *rowStore) Empty(ctx context.Context) error {
-	return s.Engine.Update(ctx, time.Now(), func(w *sqlconn.Tx) error {
+	return s.Engine.Update(ctx, time.Now(), func(w *engine.Tx[rows.Notes]) error {
 		for _, t := range slices.Backward(s.tables) {
 			if isProjection(t) {
 				continue
@@ -67,7 +66,7 @@ func (s *rowStore) Empty(ctx context.Context) error {
 				return fmt.Errorf("emptying %s: %w", name, err)
 			}
 		}
-		w.Entry = &rows.Notes{All: true}
+		w.Note(rows.Notes{All: true})
 		return nil
 	})
 }

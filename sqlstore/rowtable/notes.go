@@ -17,25 +17,25 @@ const maxKeys = 1000
 const noteAll = "*"
 
 // encodeNotes makes one entry of the notes of several Updates. The store itself needs none of them.
-func encodeNotes(noted []any) (body string, own any) {
+func encodeNotes(notes []rows.Notes) (body string, own rows.Notes) {
 	var all rows.Notes
-	for _, n := range noted {
-		all.Merge(*n.(*rows.Notes))
+	for _, n := range notes {
+		all.Merge(n)
 	}
 	keys := all.Keys()
 	if all.All || len(keys) > maxKeys {
-		return noteAll, nil
+		return noteAll, own
 	}
 	text, err := json.Marshal(keys)
 	if err != nil {
 		panic("sqlstore: " + err.Error()) // texts only
 	}
-	return string(text), nil
+	return string(text), own
 }
 
 // decodeNotes reads the body of an entry. One that this program does not understand concerns
 // everything.
-func decodeNotes(body string) any {
+func decodeNotes(body string) rows.Notes {
 	var keys []string
 	n := rows.Notes{All: json.Unmarshal([]byte(body), &keys) != nil}
 	n.Add(keys...)
@@ -44,7 +44,7 @@ func decodeNotes(body string) any {
 
 // A follower follows the change log. It implements rows.Follower.
 type follower struct {
-	log *logtable.Follower[any] // nil of a file
+	log *logtable.Follower[rows.Notes] // nil of a file
 }
 
 // Follow returns a reader of what other instances on the same server note. No other process writes
@@ -61,9 +61,7 @@ func (f follower) Notes(ctx context.Context) (n rows.Notes, err error) {
 	}
 	n.All = all
 	for _, note := range notes {
-		if other, ok := note.(rows.Notes); ok { // of its own entries the store has kept nothing
-			n.Merge(other)
-		}
+		n.Merge(note)
 	}
 	return n, nil
 }

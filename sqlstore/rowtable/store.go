@@ -13,7 +13,7 @@ import (
 // A rowStore keeps the rows of a service in a database of their own. It implements
 // rows.Store.
 type rowStore struct {
-	*engine.Engine
+	*engine.Engine[rows.Notes]
 	rowKind
 }
 
@@ -57,7 +57,7 @@ func newRowStore(kind rowKind, opts engine.Options) *rowStore {
 		opts.Server = opts.Server.Named("berth-" + kind.service)
 	}
 	s := &rowStore{rowKind: kind}
-	cur := engine.Service{
+	cur := engine.Service[rows.Notes]{
 		Schema: engine.Schema{Look: s.look, Prepare: s.prepare, Known: kind.known()},
 		Encode: encodeNotes, Decode: decodeNotes, WritesHaveEntries: true,
 	}
@@ -98,7 +98,12 @@ func (s *rowStore) refuseDemoted(t *sqlconn.Tx) error {
 // leaves without having run; once it runs, its outcome is waited for. On a server it
 // also leaves when it does not run within Options.RetryTime.
 func (s *rowStore) Update(ctx context.Context, now time.Time, fn func(rows.Writer) error) error {
-	return s.Engine.Update(ctx, now, func(t *sqlconn.Tx) error {
-		return fn(&rowWriter{rowReader: rowReader{s.tables, t}})
+	return s.Engine.Update(ctx, now, func(t *engine.Tx[rows.Notes]) error {
+		w := &rowWriter{rowReader: rowReader{s.tables, t.Tx}}
+		err := fn(w)
+		if w.wrote {
+			t.Note(w.notes)
+		}
+		return err
 	})
 }

@@ -59,6 +59,7 @@ func (n rowReader) Older(row any, at rows.Field, before time.Time, most int) ([]
 type rowWriter struct {
 	rowReader
 	notes rows.Notes
+	wrote bool // so that the transaction has an entry in the change log, with the notes
 }
 
 func (n *rowWriter) Insert(row any) error {
@@ -66,7 +67,7 @@ func (n *rowWriter) Insert(row any) error {
 	if err != nil {
 		return err
 	}
-	n.write()
+	n.wrote = true
 	return t.insert(n.tx, row)
 }
 
@@ -75,7 +76,7 @@ func (n *rowWriter) Replace(row any) error {
 	if err != nil {
 		return err
 	}
-	n.write()
+	n.wrote = true
 	return t.replace(n.tx, row)
 }
 
@@ -84,15 +85,11 @@ func (n *rowWriter) Remove(row any, where ...rows.Match) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	n.write()
+	n.wrote = true
 	return t.remove(n.tx, where)
 }
 
 func (n *rowWriter) Note(notes rows.Notes) { n.notes.Merge(notes) }
-
-// write begins to write rows: the transaction gets an entry in the change log, with what is noted
-// until its end.
-func (n *rowWriter) write() { n.tx.Entry = &n.notes }
 
 // table returns the table that has what v points to.
 func (n rowReader) table(v any, has func(rowTable, any) bool) (rowTable, error) {

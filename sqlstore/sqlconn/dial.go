@@ -9,6 +9,10 @@ import (
 // NewDialer returns the dialer of a server and its dialect. It fails when the settings are wrong,
 // without connecting.
 func NewDialer(server Server) (*Dialect, Dialer, error) {
+	if server.Dialer != nil {
+		d, dialer := server.Dialer()
+		return d, dialer, nil
+	}
 	switch server.Dialect {
 	case MySQL:
 		dial, err := newMySQLDialer(server)

@@ -189,7 +189,7 @@ func newMySQLDialer(server Server) (*mysqlDialer, error) {
 }
 
 // Dial tries the host that worked the last time first.
-func (d *mysqlDialer) Dial(ctx context.Context, r Role) (*sql.Conn, place, error) {
+func (d *mysqlDialer) Dial(ctx context.Context, r Role) (*sql.Conn, Place, error) {
 	var problems error
 	start := int(d.last.Load())
 	hosts := d.hosts[r]
@@ -206,12 +206,12 @@ func (d *mysqlDialer) Dial(ctx context.Context, r Role) (*sql.Conn, place, error
 			break
 		}
 	}
-	return nil, place{}, problems
+	return nil, Place{}, problems
 }
 
 // dialHost makes a connection to one host and gives it the settings of its role, within twice
 // connectTimeout.
-func (d *mysqlDialer) dialHost(ctx context.Context, db *sql.DB, r Role) (conn *sql.Conn, at place, err error) {
+func (d *mysqlDialer) dialHost(ctx context.Context, db *sql.DB, r Role) (conn *sql.Conn, at Place, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*connectTimeout)
 	defer cancel()
 	conn, err = db.Conn(ctx)
@@ -230,7 +230,7 @@ func (d *mysqlDialer) dialHost(ctx context.Context, db *sql.DB, r Role) (conn *s
 // its cluster is refused here, and so is a replica unless standby says otherwise. It says what kind
 // of server it is. READ COMMITTED for writing: locks are taken on the rows that are found, not on
 // the gaps between them, and each statement sees what others committed.
-func (d *mysqlDialer) setUp(ctx context.Context, conn *sql.Conn, r Role) (at place, err error) {
+func (d *mysqlDialer) setUp(ctx context.Context, conn *sql.Conn, r Role) (at Place, err error) {
 	if d.first != "" { // before the settings here, which have to stay
 		if _, err := conn.ExecContext(ctx, d.first); err != nil {
 			return at, fmt.Errorf("init_command: %w", err)

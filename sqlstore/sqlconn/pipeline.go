@@ -42,11 +42,30 @@ func (s *Session) Later(query string) error {
 	return nil
 }
 
-// BeginLater is Later for the statement that begins a transaction. When the next
-// round trip finds that the connection was lost while it was idle, it is sent again
-// on a new one. It is for sessions that are Pipelined.
-func (s *Session) BeginLater(query string) {
-	s.put, s.opening = append(s.put[:0], query), true
+// Opening says that the next round trip is the first of a transaction, or of a reading without one.
+// When it finds that the connection was lost while it was idle, it is sent again on a new one.
+func (s *Session) Opening() { s.opening = true }
+
+// Begin connects and begins a transaction.
+func (s *Session) Begin(ctx context.Context, statement string) error {
+	if err := s.Connect(ctx); err != nil {
+		return err
+	}
+	s.put, s.opening = nil, true
+	return s.Do(statement)
+}
+
+// BeginLater is Begin for a statement that is put off until the next one where the session sends
+// several at once.
+func (s *Session) BeginLater(ctx context.Context, statement string) error {
+	if !s.Pipelined() {
+		return s.Begin(ctx, statement)
+	}
+	if err := s.Connect(ctx); err != nil {
+		return err
+	}
+	s.put, s.opening = append(s.put[:0], statement), true
+	return nil
 }
 
 // Untouched reports whether a transaction was begun of which the server does not
@@ -112,7 +131,8 @@ func (s *Session) Script(statements []string, report func(done int)) error {
 }
 
 // attempt sends statements, with what was put off, and watches over it. Send says
-// whether there was any answer.
+// whether there was any answer. The first round trip of a transaction is sent once more, on a new
+// connection, when the server had closed the old one while it was idle: nothing of it has run.
 func (s *Session) attempt(send func(*watch) (answered bool, err error)) error {
 	if s.Conn == nil {
 		return sql.ErrConnDone
@@ -125,7 +145,7 @@ func (s *Session) attempt(send func(*watch) (answered bool, err error)) error {
 	answered, err := send(w)
 	err = s.ended(w, err)
 	if err != nil && s.opening && !answered && s.Dead && !s.Fresh(start) {
-		if lost := s.Connect(context.Background()); lost != nil || !s.Pipelined() {
+		if lost := s.Connect(context.Background()); lost != nil || len(s.put) > 0 && !s.Pipelined() {
 			s.Forget()
 			return cmp.Or(lost, err)
 		}

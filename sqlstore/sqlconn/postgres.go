@@ -153,21 +153,21 @@ type postgresDialer struct{ db *sql.DB }
 // Dial connects to the first host that takes writes and sets the time-outs of the session: the
 // server itself ends a wait for a lock, and a transaction whose client is silent. Roles make no
 // difference.
-func (d *postgresDialer) Dial(ctx context.Context, _ Role) (*sql.Conn, place, error) {
+func (d *postgresDialer) Dial(ctx context.Context, _ Role) (*sql.Conn, Place, error) {
 	ctx, cancel := context.WithTimeout(ctx, 4*connectTimeout)
 	defer cancel()
 	conn, err := d.db.Conn(ctx)
 	if err != nil {
-		return nil, place{}, err
+		return nil, Place{}, err
 	}
 	// Several statements in one text need strings of the standard kind.
 	if _, err := conn.ExecContext(ctx, fmt.Sprintf(
 		"SET standard_conforming_strings = on; SET lock_timeout = %d; SET idle_in_transaction_session_timeout = %d",
 		LockWait.Milliseconds(), idleTransaction.Milliseconds())); err != nil {
 		_ = conn.Close()
-		return nil, place{}, err
+		return nil, Place{}, err
 	}
-	at := place{Nowait: true}
+	at := Place{Nowait: true}
 	err = conn.Raw(func(c any) error {
 		at.Host = c.(*stdlib.Conn).Conn().PgConn().Conn().RemoteAddr().String()
 		return nil

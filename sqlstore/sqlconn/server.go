@@ -43,6 +43,9 @@ type Server struct {
 	// ResponseTimeout is how long the server may take to answer one statement; DefaultResponseTimeout
 	// when 0.
 	ResponseTimeout time.Duration
+
+	// Dialer, when not nil, makes the connections instead of one of the Dialect: tests have one.
+	Dialer func() (*Dialect, Dialer)
 }
 
 const (
@@ -72,12 +75,12 @@ const (
 // A Dialer makes connections to a server, set up for their role, and says where
 // they lead.
 type Dialer interface {
-	Dial(ctx context.Context, r Role) (*sql.Conn, place, error)
+	Dial(ctx context.Context, r Role) (*sql.Conn, Place, error)
 	Close() error
 }
 
-// A place is the server that a connection leads to.
-type place struct {
+// A Place is the server that a connection leads to.
+type Place struct {
 	// Host changes when another server has taken over, on which all connections are made again.
 	Host string // which of several
 	// Single says that each statement goes in a round trip of its own: to a node of a Galera

@@ -20,11 +20,6 @@ type Tx struct {
 	Written string // the time of every row written, as text
 	// HoldsLocks says that the transaction has locks, which other transactions may wait for.
 	HoldsLocks bool
-	// Entry, when not nil, is the Update's part of the entry in the change log, and Wants what
-	// it needs at its beginning if it runs again. Both are values of the service's.
-	Entry, Wants any
-	// OnCommit are called, on the writing goroutine, when what the Update wrote is durable.
-	OnCommit []func()
 	// OnRows, when not nil, is called with numbers of rows as they are read.
 	OnRows func(rows int)
 	// StartParallel begins another transaction that sees what this one sees. Nil in an Update.
