@@ -131,7 +131,7 @@ func (w *writer) WriteClaims(c placement.ClaimRows) error {
 	}
 	swaps := w.providerSwaps(c)
 	all := slices.Concat(w.lockStatements(swaps), w.swapProviders(swaps), w.claimStatements(c))
-	w.HoldsLocks = true
+	w.NoteLocks()
 	texts := make([]sqlconn.Statement, len(all))
 	for i := range all {
 		texts[i] = all[i].Statement
@@ -401,7 +401,7 @@ func (w *writer) lockStatements(swaps []providerSwap) []mustChange {
 		ids[i] = s.id
 	}
 	w.locks.IDs = append(w.locks.IDs, ids...)
-	if !w.HoldsLocks && (len(ids) <= 1 || w.Session.Dialect.InOrder != "") {
+	if !w.HasLocks() && (len(ids) <= 1 || w.Session.Dialect.InOrder != "") {
 		return nil
 	}
 	args := sqlconn.Padded(ids)

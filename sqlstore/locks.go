@@ -18,7 +18,7 @@ import (
 // lockRow is put behind a SELECT of providers to lock them. It is empty on SQLite, where a
 // transaction that writes has the whole file.
 func (w *writer) lockRow() string {
-	if w.HoldsLocks && w.Session.Nowait {
+	if w.HasLocks() && w.Session.Nowait() {
 		return w.Session.Dialect.LockRow + " NOWAIT"
 	}
 	return w.Session.Dialect.LockRow
@@ -28,7 +28,9 @@ func (w *writer) lockRow() string {
 func (w *writer) lock(fn func(*sqlconn.Row), query string, args ...any) error {
 	found := false
 	err := w.Each(func(one *sqlconn.Row) { found = true; fn(one) }, query+w.lockRow(), args...)
-	w.HoldsLocks = w.HoldsLocks || found
+	if found {
+		w.NoteLocks()
+	}
 	return err
 }
 

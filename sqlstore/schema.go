@@ -40,13 +40,13 @@ func (s Schema) Hooks() engine.Schema {
 
 // look refuses a database that this package cannot or may not work on.
 func (s Schema) look(ctx context.Context, ses *sqlconn.Session) error {
-	_, err := s.StepsFor(&sqlconn.Tx{Session: ses, Context: ctx})
+	_, err := s.StepsFor(ses.Tx(ctx))
 	return err
 }
 
 // prepareWhole refuses a database that is half of one, and makes the tables.
 func (s Schema) prepareWhole(ctx context.Context, ses *sqlconn.Session) error {
-	begun, err := (&sqlconn.Tx{Session: ses, Context: ctx}).HasTable("berth_copy")
+	begun, err := ses.Tx(ctx).HasTable("berth_copy")
 	if begun {
 		return ErrPart
 	}
@@ -67,7 +67,7 @@ func (s Schema) Prepare(ctx context.Context, ses *sqlconn.Session) error {
 	if err := ses.Do(d.Begin); err != nil {
 		return d.Translate("preparing the schema", err)
 	}
-	err := s.upgrade(&sqlconn.Tx{Session: ses, Context: ctx})
+	err := s.upgrade(ses.Tx(ctx))
 	if err == nil {
 		err = d.Translate("preparing the schema", ses.Do("COMMIT"))
 	}
@@ -129,7 +129,7 @@ func (s Schema) apply(t *sqlconn.Tx, step migrations.Revision) error {
 		s.step(fmt.Sprintf("making its tables, revision %s, %d of %d statements", step.ID, done, len(script)))
 	}
 	report(0)
-	t.HoldsLocks = true
+	t.NoteLocks()
 	if err := t.Fail(t.Session.Script(script, report)); err != nil {
 		return fmt.Errorf("%w: upgrading to revision %s: %w", engine.ErrCreating, step.ID, err)
 	}

@@ -79,8 +79,8 @@ const manyRows = 100_000
 
 // allProviders reads all providers with their traits and aggregates.
 func (r *reader) allProviders(all *placement.TreeRows, counts rowCounts, heard func(rows int)) (err error) {
-	r.OnRows = heard
-	defer func() { r.OnRows = nil }()
+	r.CountRows(heard)
+	defer func() { r.CountRows(nil) }()
 	if all.Providers, err = whole(r, readProvider, counts.providers, providerColumns+providerOrder); err != nil {
 		return err
 	}
@@ -93,9 +93,9 @@ func (r *reader) allProviders(all *placement.TreeRows, counts rowCounts, heard f
 
 // allInventories reads all inventories with what is allocated of them.
 func (r *reader) allInventories(all *placement.TreeRows, counts rowCounts, heard func(rows int)) (err error) {
-	r.OnRows = heard
+	r.CountRows(heard)
 	all.Inventories, err = whole(r, readInventory, counts.inventories, unusedColumns+inventoryOrder)
-	r.OnRows = nil // what follows was not counted
+	r.CountRows(nil) // what follows was not counted
 	if err != nil {
 		return err
 	}

@@ -127,7 +127,7 @@ func (s *Engine[N]) beginWanted(ses *sqlconn.Session, jobs []*job[N]) (bool, err
 	if err := s.beginMember(ses, false); err != nil {
 		return false, err
 	}
-	t := &sqlconn.Tx{Session: ses, Context: context.Background(), Trace: s.opts.Trace}
+	t := ses.Tx(context.Background()).Traced(s.opts.Trace)
 	began := time.Now()
 	s.service.First(t, all)
 	for _, j := range jobs {
@@ -237,10 +237,11 @@ func (s *Engine[N]) member(ses *sqlconn.Session, j *job[N], open bool) (bool, er
 	if err := s.beginMember(ses, open); err != nil {
 		return open, err
 	}
-	t := &Tx[N]{Tx: &sqlconn.Tx{
-		Session: ses, Context: j.ctx, Trace: s.opts.Trace, Written: sqlconn.Stamp(j.now.Truncate(s.d.Precision)),
-		HoldsLocks: open,
-	}}
+	written := sqlconn.Stamp(j.now.Truncate(s.d.Precision))
+	t := &Tx[N]{Tx: ses.Tx(j.ctx).Traced(s.opts.Trace).Stamped(written)}
+	if open {
+		t.NoteLocks()
+	}
 	began := time.Now()
 	if j.members != nil {
 		j.broken = nil // by an earlier attempt
@@ -249,7 +250,7 @@ func (s *Engine[N]) member(ses *sqlconn.Session, j *job[N], open bool) (bool, er
 		j.tx <- t
 	}
 	j.outcome = <-j.returned
-	t.Over = true
+	t.End()
 	j.locks.Add(t.locks)
 	if t.Cause != nil && (s.again(t.Cause) || s.d.Full(t.Cause)) {
 		j.noteWait(s, t.Cause, began)

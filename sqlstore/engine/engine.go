@@ -188,13 +188,13 @@ func (s *Engine[N]) newSession(r sqlconn.Role) *sqlconn.Session {
 	if s.d.Bounded {
 		timeout = 0
 	}
-	ses := &sqlconn.Session{Dialect: s.d, ResponseTimeout: timeout, Lifetime: s.opts.Server.Recycle, Epoch: &s.epoch}
-	ses.Open = func(ctx context.Context) (*sql.Conn, error) {
+	var ses *sqlconn.Session
+	ses = sqlconn.NewSession(s.d, func(ctx context.Context) (*sql.Conn, error) {
 		conn, at, err := s.dialer.Dial(ctx, r)
 		if err != nil {
 			return nil, sqlconn.ConnectFailure(err)
 		}
-		ses.Single, ses.Nowait = at.Single, at.Nowait
+		ses.Reached(at)
 		if old := s.host.Swap(at.Host); old != nil && old != at.Host {
 			// Others may still talk to a host that was taken out of
 			// service and does not say so.
@@ -204,6 +204,7 @@ func (s *Engine[N]) newSession(r sqlconn.Role) *sqlconn.Session {
 			s.opts.Metrics.Reconnected()
 		}
 		return conn, nil
-	}
+	})
+	ses.Limit(timeout, s.opts.Server.Recycle, &s.epoch)
 	return ses
 }

@@ -150,7 +150,7 @@ func (s *Engine[N]) connect(ctx context.Context, source string, n int) ([]*sqlco
 	db.SetMaxIdleConns(n)
 	first := len(s.sessions)
 	for range n {
-		ses := &sqlconn.Session{Dialect: s.d, Open: db.Conn}
+		ses := sqlconn.NewSession(s.d, db.Conn)
 		if err := ses.Connect(ctx); err != nil {
 			return nil, s.d.Translate("connecting", err)
 		}

@@ -69,7 +69,7 @@ const schemaTries = 8
 // prepareServer brings the tables of the store and Berth's own into order.
 func (s *Engine[N]) prepareServer(ctx context.Context, ses *sqlconn.Session) error {
 	return amongRivals(ctx, func() error {
-		version, err := s.ownVersion(&sqlconn.Tx{Session: ses, Context: ctx})
+		version, err := s.ownVersion(ses.Tx(ctx))
 		if err != nil {
 			return err
 		}
@@ -127,7 +127,7 @@ func (s *Engine[N]) ownVersion(r *sqlconn.Tx) (int, error) {
 // of several instances that make them together win; the others look again.
 func (s *Engine[N]) prepareOwn(ctx context.Context, ses *sqlconn.Session, version int) error {
 	tables, known := s.opts.OwnTables, s.service.Schema.Known
-	t := &sqlconn.Tx{Session: ses, Context: ctx}
+	t := ses.Tx(ctx)
 	if version == 0 {
 		return tables.Upgrade(t, 0, s.opts, known) // no transaction: it would take two more round trips
 	}

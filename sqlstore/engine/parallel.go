@@ -25,11 +25,11 @@ func (s *Engine[N]) parallel(t *sqlconn.Tx) (other *sqlconn.Tx, end func(), ok b
 		s.readers.GiveBack(ses)
 		return nil, nil, false
 	}
-	other = &sqlconn.Tx{Session: ses, Context: t.Context, Trace: t.Trace}
+	other = ses.Tx(t.Context).Traced(t.Trace)
 	return other, func() {
-		other.Over = true
+		other.End()
 		if ses.Do("ROLLBACK") != nil {
-			ses.Dead = true
+			ses.Discard()
 		}
 		s.readers.GiveBack(ses)
 	}, true

@@ -62,7 +62,7 @@ func (s *Engine[N]) probe() {
 
 func (s *Engine[N]) probeFile(ses *sqlconn.Session) error {
 	s.checkpoint(ses)
-	version, err := sqlconn.First(&sqlconn.Tx{Session: ses, Context: context.Background()}, sqlconn.Integer,
+	version, err := sqlconn.First(ses.Tx(context.Background()), sqlconn.Integer,
 		"PRAGMA user_version")
 	if err != nil {
 		return err
@@ -96,7 +96,7 @@ func (s *Engine[N]) checkpoint(ses *sqlconn.Session) {
 		return // in memory
 	}
 	_ = ses.Do("PRAGMA busy_timeout = 0")
-	err := (&sqlconn.Tx{Session: ses, Context: context.Background()}).Each(func(*sqlconn.Row) {},
+	err := ses.Tx(context.Background()).Each(func(*sqlconn.Row) {},
 		"PRAGMA wal_checkpoint(TRUNCATE)")
 	if err != nil {
 		s.opts.Logger.Warn("the write-ahead log could not be copied into the database file", "error", err.Error())

@@ -93,16 +93,15 @@ func (t *Tool) openServer(ctx context.Context) (err error) {
 	if t.access >= Change {
 		as = sqlconn.Writing
 	}
-	t.ses = &sqlconn.Session{
-		Dialect: t.s.d, ResponseTimeout: toolTimeout, Open: func(ctx context.Context) (*sql.Conn, error) {
-			conn, at, err := t.s.dialer.Dial(ctx, as)
-			if err != nil {
-				return nil, fmt.Errorf("%w: %w", sqlconn.ErrConnecting, err)
-			}
-			t.ses.Single = at.Single
-			return conn, sqlconn.IdleForLong(ctx, t.s.d, conn)
-		},
-	}
+	t.ses = sqlconn.NewSession(t.s.d, func(ctx context.Context) (*sql.Conn, error) {
+		conn, at, err := t.s.dialer.Dial(ctx, as)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", sqlconn.ErrConnecting, err)
+		}
+		t.ses.Reached(sqlconn.Place{Single: at.Single})
+		return conn, sqlconn.IdleForLong(ctx, t.s.d, conn)
+	})
+	t.ses.Limit(toolTimeout, 0, nil)
 	t.s.sessions = append(t.s.sessions, t.ses)
 	return t.s.reach(ctx, t.ses)
 }
@@ -230,7 +229,7 @@ func (t *Tool) Read(ctx context.Context, fn func(*sqlconn.Tx) error) error {
 	if err := t.ses.Begin(ctx, t.s.d.BeginRead); err != nil {
 		return t.s.d.Translate("beginning to read", err)
 	}
-	err := fn(&sqlconn.Tx{Session: t.ses, Context: ctx})
+	err := fn(t.ses.Tx(ctx))
 	if end := t.ses.Do("ROLLBACK"); err == nil {
 		err = t.s.d.Translate("ending to read", end)
 	}
@@ -242,7 +241,7 @@ func (t *Tool) Write(ctx context.Context, fn func(*sqlconn.Tx) error) error {
 	if err := t.ses.Begin(ctx, t.s.d.Begin); err != nil {
 		return t.s.d.Translate("beginning to write", err)
 	}
-	err := fn(&sqlconn.Tx{Session: t.ses, Context: ctx, Written: sqlconn.Stamp(time.Now())})
+	err := fn(t.ses.Tx(ctx).Stamped(sqlconn.Stamp(time.Now())))
 	if err == nil {
 		err = ctx.Err()
 	}

@@ -21,12 +21,12 @@ func memoryTx(t *testing.T) *sqlconn.Tx {
 	}
 	t.Cleanup(func() { _ = db.Close() })
 	db.SetMaxOpenConns(1)
-	ses := &sqlconn.Session{Dialect: sqlconn.SQLiteDialect, Open: db.Conn}
+	ses := sqlconn.NewSession(sqlconn.SQLiteDialect, db.Conn)
 	t.Cleanup(ses.Close)
 	if err := ses.Connect(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	return &sqlconn.Tx{Session: ses, Context: context.Background()}
+	return ses.Tx(context.Background())
 }
 
 // laterOwn are Berth's own tables of a later program, with a script for each further version.

@@ -37,13 +37,13 @@ func (s *Engine[N]) readOnce(ctx context.Context, fn func(*sqlconn.Tx) error) (a
 	if err != nil {
 		return false, err
 	}
-	ses.PrepareAlways = true
-	defer func() { ses.PrepareAlways = false; s.readers.GiveBack(ses) }()
+	ses.PrepareAlways(true)
+	defer func() { ses.PrepareAlways(false); s.readers.GiveBack(ses) }()
 	if err := ses.Connect(ctx); err != nil {
 		return s.again(err), s.d.Translate("connecting", err)
 	}
 	ses.Opening()
-	t := &sqlconn.Tx{Session: ses, Context: ctx, Trace: s.opts.Trace}
+	t := ses.Tx(ctx).Traced(s.opts.Trace)
 	err = fn(t)
 	return s.failed(t, err), err
 }
@@ -63,9 +63,9 @@ func (s *Engine[N]) viewOnce(ctx context.Context, fn func(*sqlconn.Tx) error) (a
 	if err := ses.Begin(ctx, s.d.BeginRead); err != nil {
 		return s.again(err), s.d.Translate("beginning to read", err)
 	}
-	t := &sqlconn.Tx{Session: ses, Context: ctx, Trace: s.opts.Trace, StartParallel: s.parallel}
+	t := ses.Tx(ctx).Traced(s.opts.Trace).WithParallel(s.parallel)
 	defer func() {
-		t.Over = true
+		t.End()
 		if end := ses.Do("ROLLBACK"); end != nil && err == nil {
 			again, err = s.again(end), s.d.Translate("ending to read", end)
 		}
@@ -85,5 +85,5 @@ func (s *Engine[N]) DataVersion(ctx context.Context) (int64, error) {
 	if err := ses.Connect(ctx); err != nil {
 		return 0, s.d.Translate("connecting", err)
 	}
-	return sqlconn.First(&sqlconn.Tx{Session: ses, Context: ctx}, sqlconn.Integer, "PRAGMA data_version")
+	return sqlconn.First(ses.Tx(ctx), sqlconn.Integer, "PRAGMA data_version")
 }

@@ -32,7 +32,7 @@ func newSession(t *testing.T) *sqlconn.Session {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ses := &sqlconn.Session{Dialect: sharedDialect(), Open: db.Conn}
+	ses := sqlconn.NewSession(sharedDialect(), db.Conn)
 	t.Cleanup(func() { ses.Close(); db.Close() })
 	if err := ses.Connect(context.Background()); err != nil {
 		t.Fatal(err)
@@ -62,7 +62,7 @@ func do(t *testing.T, ses *sqlconn.Session, statements ...string) {
 // newTable returns a log of a store on the database of a session.
 func newTable(ses *sqlconn.Session) *Table[string] {
 	return New[string](ses.Dialect, true, func(ctx context.Context, fn func(*sqlconn.Tx) error) error {
-		return fn(&sqlconn.Tx{Session: ses, Context: ctx})
+		return fn(ses.Tx(ctx))
 	})
 }
 

@@ -113,7 +113,7 @@ VALUES (?, ?, ?, ?)`+l.dialect.OnConflict, e.Writer, e.Seq, now, bodyVoid)
 			return false, err
 		}
 	}
-	t := &sqlconn.Tx{Session: ses, Context: context.Background()}
+	t := ses.Tx(context.Background())
 	body, err := sqlconn.First(t, func(row *sqlconn.Row) string { return row.Text(0) }, `
 SELECT body
 FROM berth_changes

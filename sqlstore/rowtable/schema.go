@@ -11,7 +11,7 @@ import (
 
 // look refuses a database that this package cannot or may not work on.
 func (s *rowStore) look(ctx context.Context, ses *sqlconn.Session) error {
-	_, err := s.stands(&sqlconn.Tx{Session: ses, Context: ctx})
+	_, err := s.stands(ses.Tx(ctx))
 	return err
 }
 
@@ -95,7 +95,7 @@ func (s *rowStore) prepare(ctx context.Context, ses *sqlconn.Session) error {
 	if err := ses.Do(s.Dialect().Begin); err != nil {
 		return s.Dialect().Translate("preparing the schema", err)
 	}
-	t := &sqlconn.Tx{Session: ses, Context: ctx}
+	t := ses.Tx(ctx)
 	at, err := s.stands(t)
 	if err == nil && at < s.version {
 		err = s.upgrade(t, at)

@@ -274,7 +274,7 @@ func TestKeepStill(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := &Session{Dialect: SQLiteDialect, Open: db.Conn}
+		s := NewSession(SQLiteDialect, db.Conn)
 		t.Cleanup(func() { s.Close(); db.Close() })
 		if err := s.Connect(ctx); err != nil {
 			t.Fatal(err)
@@ -287,7 +287,7 @@ func TestKeepStill(t *testing.T) {
 		if err := errors.Join(reader.Do("BEGIN DEFERRED"), reader.Do("DELETE FROM a WHERE 0")); err == nil {
 			t.Fatal("a session that only reads writes")
 		}
-		_, err := First(&Tx{Session: reader, Context: ctx}, Integer, "SELECT COUNT(*) FROM a")
+		_, err := First(reader.Tx(ctx), Integer, "SELECT COUNT(*) FROM a")
 		if err != nil {
 			t.Fatal(err)
 		}

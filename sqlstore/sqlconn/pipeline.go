@@ -97,7 +97,7 @@ func (s *Session) joined(query string) string {
 // pipeline is how the session sends several statements at once, nil when it does
 // not.
 func (s *Session) pipeline() pipeline {
-	if s.Single {
+	if s.place.Single {
 		return nil
 	}
 	return s.Dialect.pipeline
@@ -144,7 +144,7 @@ func (s *Session) attempt(send func(*watch) (answered bool, err error)) error {
 	w := s.watch()
 	answered, err := send(w)
 	err = s.ended(w, err)
-	if err != nil && s.opening && !answered && s.Dead && !s.Fresh(start) {
+	if err != nil && s.opening && !answered && s.dead && !s.Fresh(start) {
 		if lost := s.Connect(context.Background()); lost != nil || len(s.put) > 0 && !s.Pipelined() {
 			s.Forget()
 			return cmp.Or(lost, err)

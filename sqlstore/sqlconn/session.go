@@ -28,37 +28,60 @@ import (
 // its caller would take the transaction of others with it, so the contexts of
 // callers are looked at in between.
 type Session struct {
-	Dialect *Dialect
-	Open    func(context.Context) (*sql.Conn, error)
-	// ResponseTimeout is how long the database may take to answer a statement, and between
-	// rows, 0 for the driver's own bound; Lifetime how long a connection is used, 0 for ever.
-	ResponseTimeout, Lifetime time.Duration
+	Dialect *Dialect // for reading
+	open    func(context.Context) (*sql.Conn, error)
+	// responseTimeout is how long the database may take to answer a statement, and between
+	// rows, 0 for the driver's own bound; lifetime how long a connection is used, 0 for ever.
+	responseTimeout, lifetime time.Duration
 
-	// Epoch, of a server, rises when connections that were made before are to
+	// epoch, of a server, rises when connections that were made before are to
 	// be made again.
-	Epoch *atomic.Int64
+	epoch *atomic.Int64
 
-	Conn *sql.Conn // nil when there is none
+	Conn *sql.Conn // for reading; nil when there is none
 	at   int64     // the epoch of the connection
 	born time.Time
-	Dead bool // an error showed that the connection cannot be used any more
+	dead bool // an error showed that the connection cannot be used any more
 	// ready has the prepared statements by their text with ? for values. They end with the
 	// connection.
 	ready map[string]*sql.Stmt
 	// spare is the row of the last answer, for the next one; nil while an answer is read.
 	spare *Row
 
-	// Nowait says that the server knows NOWAIT: an error at once for a locked row.
-	Nowait bool
-	// Single says that each statement goes in a round trip of its own (pipeline.go).
-	Single bool
-	put    []string // statements that go with the next one
+	place Place    // that the connection leads to
+	put   []string // statements that go with the next one
 	// opening says that the first of them begins a transaction.
-	opening bool
-	// PrepareAlways says that the statements are repeated, and are worth preparing
-	// where others are not.
-	PrepareAlways bool
+	opening       bool
+	prepareAlways bool
 }
+
+// NewSession returns a session that connects with open when it is first used.
+func NewSession(d *Dialect, open func(context.Context) (*sql.Conn, error)) *Session {
+	return &Session{Dialect: d, open: open}
+}
+
+// Limit bounds how long the database may take to answer a statement, and between rows, 0 for the
+// driver's own bound, and how long a connection is used, 0 for ever. A connection that was made
+// before epoch, when not nil, rose is made again.
+func (s *Session) Limit(response, lifetime time.Duration, epoch *atomic.Int64) {
+	s.responseTimeout, s.lifetime, s.epoch = response, lifetime, epoch
+}
+
+// Reached says which server a connection that is being opened leads to.
+func (s *Session) Reached(at Place) { s.place = at }
+
+// Nowait reports whether the server knows NOWAIT: an error at once for a locked row.
+func (s *Session) Nowait() bool { return s.place.Nowait }
+
+// PrepareAlways says whether the statements are repeated, and are worth preparing where others are
+// not.
+func (s *Session) PrepareAlways(always bool) { s.prepareAlways = always }
+
+// Dead reports whether an error showed that the connection cannot be used any more.
+func (s *Session) Dead() bool { return s.dead }
+
+// Discard has the connection made again before the session is used.
+func (s *Session) Discard() { s.dead = true }
 
 // Connect makes the connection unless there is a good one.
 func (s *Session) Connect(ctx context.Context) error {
@@ -66,22 +89,22 @@ func (s *Session) Connect(ctx context.Context) error {
 		return nil
 	}
 	s.Close()
-	if s.Epoch != nil {
-		s.at = s.Epoch.Load() // before: what rises it meanwhile counts
+	if s.epoch != nil {
+		s.at = s.epoch.Load() // before: what rises it meanwhile counts
 	}
-	conn, err := s.Open(ctx)
+	conn, err := s.open(ctx)
 	if err != nil {
 		return err
 	}
-	s.Conn, s.born, s.Dead, s.ready = conn, time.Now(), false, map[string]*sql.Stmt{}
+	s.Conn, s.born, s.dead, s.ready = conn, time.Now(), false, map[string]*sql.Stmt{}
 	return nil
 }
 
 // Usable reports whether there is a connection to go on with.
 func (s *Session) Usable() bool {
-	return s.Conn != nil && !s.Dead &&
-		(s.Lifetime <= 0 || time.Since(s.born) < s.Lifetime) &&
-		(s.Epoch == nil || s.at == s.Epoch.Load())
+	return s.Conn != nil && !s.dead &&
+		(s.lifetime <= 0 || time.Since(s.born) < s.lifetime) &&
+		(s.epoch == nil || s.at == s.epoch.Load())
 }
 
 // Fresh reports whether the connection was made after a time, the beginning of a transaction: one
@@ -178,7 +201,7 @@ func (s *Session) rows(ctx context.Context, query string, args []any) (*sql.Rows
 	switch {
 	case len(s.put) > 0:
 		return s.pipeline().rows(ctx, s, query, args)
-	case !s.Dialect.prepared && !s.PrepareAlways:
+	case !s.Dialect.prepared && !s.prepareAlways:
 		return s.Conn.QueryContext(ctx, s.Dialect.rebind(query), args...)
 	}
 	st, err := s.prepare(query)
@@ -203,7 +226,7 @@ type watch struct {
 
 // watch begins to watch over a statement. Without a time-out of the session it never fires.
 func (s *Session) watch() *watch {
-	w := &watch{ctx: context.Background(), timeout: s.ResponseTimeout}
+	w := &watch{ctx: context.Background(), timeout: s.responseTimeout}
 	if w.timeout <= 0 {
 		return w
 	}
@@ -232,7 +255,7 @@ func (s *Session) ended(w *watch, err error) error {
 		}
 	}
 	if err != nil && s.Dialect.Lost(err) {
-		s.Dead = true
+		s.dead = true
 	}
 	return err
 }
@@ -247,7 +270,7 @@ func (s *Session) KeepStill(statement string) bool {
 	}
 	err := s.Do(statement)
 	if s.Do("PRAGMA query_only(1)") != nil {
-		s.Dead = true
+		s.dead = true
 	}
 	return err == nil
 }

@@ -26,7 +26,7 @@ func newSession(t *testing.T) *Session {
 	}
 	db.SetMaxOpenConns(1)
 	d := *SQLiteDialect
-	s := &Session{Dialect: &d, Open: db.Conn}
+	s := NewSession(&d, db.Conn)
 	t.Cleanup(func() { s.Close(); db.Close() })
 	if err := s.Connect(context.Background()); err != nil {
 		t.Fatal(err)
@@ -41,7 +41,7 @@ func newSession(t *testing.T) *Session {
 	return s
 }
 
-func newTx(s *Session) *Tx { return &Tx{Session: s, Context: context.Background()} }
+func newTx(s *Session) *Tx { return s.Tx(context.Background()) }
 
 func names(t *Tx) ([]string, error) {
 	return List(t, func(row *Row) string { return row.Text(0) }, "SELECT name FROM things ORDER BY name")
@@ -68,7 +68,7 @@ func TestTxEndsWithAnError(t *testing.T) {
 		t.Errorf("there are %v, %v", got, err)
 	}
 	over := newTx(s)
-	over.Over = true
+	over.End()
 	if _, err := names(over); !errors.Is(err, errOver) {
 		t.Errorf("after its end: %v", err)
 	}
@@ -78,7 +78,7 @@ func TestTxEndsWithAnError(t *testing.T) {
 func TestTxEndsWithItsContext(t *testing.T) {
 	s := newSession(t)
 	ctx, cancel := context.WithCancel(context.Background())
-	tx := &Tx{Session: s, Context: ctx}
+	tx := s.Tx(ctx)
 	read := 0
 	err := tx.Each(func(*Row) {
 		if read++; read == 10 {
@@ -272,7 +272,7 @@ func TestParallelReadersAreOptional(t *testing.T) {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 	ended := 0
-	tx.StartParallel = func(*Tx) (*Tx, func(), bool) { return newTx(newSession(t)), func() { ended++ }, true }
+	tx.startParallel = func(*Tx) (*Tx, func(), bool) { return newTx(newSession(t)), func() { ended++ }, true }
 	second := func(other *Tx) error {
 		_, err := other.Exec("INSERT INTO nowhere VALUES (1)")
 		return err
@@ -317,7 +317,7 @@ func TestSessionsConnectAgain(t *testing.T) {
 	defer db.Close()
 	ctx := context.Background()
 	dials := 0
-	s := &Session{Dialect: SQLiteDialect, Epoch: new(atomic.Int64), Open: func(ctx context.Context) (*sql.Conn, error) {
+	s := &Session{Dialect: SQLiteDialect, epoch: new(atomic.Int64), open: func(ctx context.Context) (*sql.Conn, error) {
 		dials++
 		return db.Conn(ctx)
 	}}
@@ -333,13 +333,13 @@ func TestSessionsConnectAgain(t *testing.T) {
 	}
 	connect("at first", 1)
 	connect("again", 1)
-	s.Epoch.Add(1)
+	s.epoch.Add(1)
 	connect("after a take-over", 2)
-	s.Dead = true
+	s.dead = true
 	connect("after an error", 3)
-	s.Lifetime = time.Nanosecond
+	s.lifetime = time.Nanosecond
 	connect("after its lifetime", 4)
-	s.Lifetime = 0
+	s.lifetime = 0
 	s.Close()
 	connect("after Close", 5)
 }
@@ -360,14 +360,14 @@ func TestPreparedStatementsAreBounded(t *testing.T) {
 // TestSilentDatabases has a statement take longer than the database may be silent.
 func TestSilentDatabases(t *testing.T) {
 	s := newSession(t)
-	s.ResponseTimeout = 20 * time.Millisecond
+	s.responseTimeout = 20 * time.Millisecond
 	s.Dialect.Lost = func(err error) bool { return errors.Is(err, ErrSilent) }
 	tx := newTx(s)
 	_, err := tx.Exists(`
 WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)
 SELECT i FROM n WHERE i < 0`)
-	if kind, _ := fault.Of(err); kind != fault.Unavailable || !errors.Is(tx.Cause, ErrSilent) || !s.Dead {
-		t.Errorf("%v, cause %v, the session is dead: %v", err, tx.Cause, s.Dead)
+	if kind, _ := fault.Of(err); kind != fault.Unavailable || !errors.Is(tx.Cause, ErrSilent) || !s.dead {
+		t.Errorf("%v, cause %v, the session is dead: %v", err, tx.Cause, s.dead)
 	}
 }
 

@@ -9,27 +9,63 @@ import (
 
 // A Tx is the transaction that its session is in, for the function of a View or an Update.
 // After an error of the database it refuses everything. It is for one goroutine.
+//
+// Its fields are for reading: methods set them.
 type Tx struct {
 	Session *Session
 	Context context.Context // of the View or Update; fits in no parameter list
 	Trace   Trace
-	Over    bool  // its function returned
 	Broken  error // what is answered from now on
 	Cause   error // the driver's error behind it
 
 	Written string // the time of every row written, as text
-	// HoldsLocks says that the transaction has locks, which other transactions may wait for.
-	HoldsLocks bool
-	// OnRows, when not nil, is called with numbers of rows as they are read.
-	OnRows func(rows int)
-	// StartParallel begins another transaction that sees what this one sees. Nil in an Update.
-	StartParallel func(*Tx) (other *Tx, end func(), ok bool)
+
+	over     bool // its function returned
+	hasLocks bool
+	onRows   func(rows int)
+	// startParallel begins another transaction that sees what this one sees. Nil in an Update.
+	startParallel func(*Tx) (other *Tx, end func(), ok bool)
 }
+
+// Tx returns a transaction for the statements that follow: of one that was begun on the session, or
+// outside of any.
+func (s *Session) Tx(ctx context.Context) *Tx { return &Tx{Session: s, Context: ctx} }
+
+// Traced has every statement traced, and returns the transaction.
+func (t *Tx) Traced(trace Trace) *Tx {
+	t.Trace = trace
+	return t
+}
+
+// Stamped has rows written with a time (Stamp), and returns the transaction.
+func (t *Tx) Stamped(written string) *Tx {
+	t.Written = written
+	return t
+}
+
+// WithParallel sets what begins a parallel reader, and returns the transaction.
+func (t *Tx) WithParallel(start func(*Tx) (other *Tx, end func(), ok bool)) *Tx {
+	t.startParallel = start
+	return t
+}
+
+// End has every further statement fail: the function of the transaction has returned.
+func (t *Tx) End() { t.over = true }
+
+// NoteLocks says that the transaction has locks, which other transactions may wait for. Statements
+// that change rows say so themselves.
+func (t *Tx) NoteLocks() { t.hasLocks = true }
+
+// HasLocks reports whether the transaction has locks.
+func (t *Tx) HasLocks() bool { return t.hasLocks }
+
+// CountRows has fn called with numbers of rows as they are read; nil for nothing.
+func (t *Tx) CountRows(fn func(rows int)) { t.onRows = fn }
 
 // Usable returns the error of every further statement, or nil: an earlier error of the database,
 // the end of the context, or the end of the transaction.
 func (t *Tx) Usable() error {
-	if t.Over {
+	if t.over {
 		return errOver
 	}
 	if t.Broken == nil && t.Context.Err() != nil {
@@ -103,10 +139,10 @@ func (t *Tx) walk(rows *sql.Rows, w *watch, fn func(*Row)) (ended, err error) {
 	return nil, rows.Err()
 }
 
-// countRows reports to OnRows the rows that were read since the last report.
+// countRows reports the rows that were read since the last report.
 func (t *Tx) countRows(rows int) {
-	if t.OnRows != nil {
-		t.OnRows(rows)
+	if t.onRows != nil {
+		t.onRows(rows)
 	}
 }
 
@@ -186,7 +222,7 @@ func (t *Tx) Exec(query string, args ...any) (int, error) {
 	if err := t.Usable(); err != nil {
 		return 0, err
 	}
-	t.HoldsLocks = true
+	t.hasLocks = true
 	end := t.Trace.begin(t.Context, query)
 	result, err := t.Session.Exec(query, args...)
 	end(err)
@@ -212,7 +248,7 @@ func (t *Tx) Insert(query string, args ...any) (id int64, clash bool, err error)
 	if err := t.Usable(); err != nil {
 		return 0, false, err
 	}
-	t.HoldsLocks = true
+	t.hasLocks = true
 	query += t.Session.Dialect.OnConflict
 	end := t.Trace.begin(t.Context, query)
 	if t.Session.Dialect.returning {
@@ -314,10 +350,10 @@ func (t *Tx) taken(guard bool) error {
 // Parallel begins another transaction that sees what this one sees, to be ended before this one
 // is. It returns false when there cannot be one now: then one connection has to do.
 func (t *Tx) Parallel() (other *Tx, end func(), ok bool) {
-	if t.StartParallel == nil {
+	if t.startParallel == nil {
 		return nil, nil, false
 	}
-	return t.StartParallel(t)
+	return t.startParallel(t)
 }
 
 // Sequentially runs two functions one after the other.
