@@ -56,11 +56,6 @@ func (t *tx) setAggregates(p placement.ProviderRow, want []placement.UUID) error
 		ids[r.UUID] = r.ID
 	}
 	add, remove := difference(have, want)
-	if len(add)+len(remove) > 0 {
-		if err := t.sets(p, placement.EventAggregate, texts(add), texts(remove)); err != nil {
-			return err
-		}
-	}
 	removed := make([]placement.AggregateID, 0, len(remove))
 	for _, uuid := range remove {
 		removed = append(removed, ids[uuid])

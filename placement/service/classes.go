@@ -58,7 +58,6 @@ func (t *tx) ensureClass(name string) (created bool, err error) {
 	if errors.Is(err, placement.ErrNameTaken) {
 		return false, nil
 	}
-	t.recorder.add(placement.Event{What: placement.EventClass, Subject: name, After: name})
 	return err == nil, err
 }
 
@@ -78,7 +77,6 @@ func (s *Service) RenameClass(ctx context.Context, name, to string) error {
 		if errors.Is(err, placement.ErrNameTaken) {
 			return fault.New(fault.Conflict, "", "Resource class already exists: %s", to)
 		}
-		t.recorder.add(placement.Event{What: placement.EventClass, Subject: to, Before: name, After: to})
 		return err
 	})
 }
@@ -100,7 +98,6 @@ func (s *Service) DeleteClass(ctx context.Context, name string) error {
 		} else if used {
 			return classInUse(name)
 		}
-		t.recorder.add(placement.Event{What: placement.EventClass, Subject: name, Before: name})
 		return t.Writer.DeleteClass(id)
 	})
 	if err != nil || !s.store.Shared() {
@@ -137,7 +134,6 @@ func (t *tx) restoreClass(id placement.ClassID, name string) (restored bool, err
 	if errors.Is(err, placement.ErrNameTaken) || errors.Is(err, placement.ErrStale) {
 		return false, nil // by a new class of that name or id
 	}
-	t.recorder.add(placement.Event{What: placement.EventClass, Subject: name, After: name})
 	return err == nil, err
 }
 

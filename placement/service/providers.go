@@ -20,10 +20,9 @@ func (s *Service) CreateProvider(ctx context.Context, n placement.NewProvider) (
 	}
 	err := s.update(ctx, func(t *tx) error {
 		row := placement.ProviderRow{UUID: n.UUID, Name: n.Name}
-		var parent placement.ProviderRow
 		if n.Parent != "" {
-			var err error
-			if parent, err = t.parentFor(n); err != nil {
+			parent, err := t.parentFor(n)
+			if err != nil {
 				return err
 			}
 			row.Parent, row.Root = parent.ID, parent.Root
@@ -32,20 +31,12 @@ func (s *Service) CreateProvider(ctx context.Context, n placement.NewProvider) (
 		if err != nil {
 			return duplicateProvider(err, n)
 		}
-		event := placement.Event{What: placement.EventProvider, Provider: n.UUID, Name: n.Name, Root: n.UUID, After: n.Name}
 		if row.Root == 0 {
 			t.changes.Tree(id)
-			t.recorder.add(event)
 			return nil
 		}
-		if info.Root, err = t.rootUUID(row.Root); err != nil {
-			return err
-		}
-		event.Root = info.Root
-		t.recorder.add(event)
-		event.What, event.After = placement.EventParent, parent.Name
-		t.recorder.add(event)
-		return nil
+		info.Root, err = t.rootUUID(row.Root)
+		return err
 	})
 	return info, err
 }
@@ -133,7 +124,6 @@ func (s *Service) UpdateProvider(
 		if info, err = t.info(move.row); err != nil {
 			return err
 		}
-		move.addEvents(row, info)
 		// Upstream returns when the provider was changed before this, if it
 		// ever was.
 		info.Modified = time.Time{}
@@ -167,29 +157,6 @@ type move struct {
 	row    placement.ProviderRow
 	rows   []placement.ProviderRow // of its present tree, when it moves
 	change placement.ProviderChange
-	parent string // the name of the new one
-}
-
-// addEvents adds the events of a provider that was row and is as info has it.
-func (m *move) addEvents(row placement.ProviderRow, info placement.ProviderInfo) {
-	e := placement.Event{Provider: info.UUID, Name: info.Name, Root: info.Root}
-	before := ""
-	for _, r := range m.rows {
-		if r.ID == row.Parent {
-			before = r.Name
-		}
-		if r.ID == row.Root && r.UUID != info.Root {
-			e.OldRoot = r.UUID
-		}
-	}
-	if row.Name != info.Name {
-		e.What, e.Before, e.After = placement.EventName, row.Name, info.Name
-		m.recorder.add(e)
-	}
-	if row.Parent != m.row.Parent {
-		e.What, e.Before, e.After = placement.EventParent, before, m.parent
-		m.recorder.add(e)
-	}
 }
 
 // plan sets parent and root of the row, or says why it may not move.
@@ -220,7 +187,7 @@ func (m *move) plan() error {
 			return m.refuse("update", "creating loop in the provider tree is not allowed.")
 		}
 	}
-	m.row.Parent, m.row.Root, m.parent = parent.ID, parent.Root, parent.Name
+	m.row.Parent, m.row.Root = parent.ID, parent.Root
 	return nil
 }
 
@@ -287,12 +254,6 @@ func (s *Service) DeleteProvider(ctx context.Context, uuid placement.UUID) error
 			return fault.New(fault.Conflict, placement.CodeProviderInUse,
 				"Unable to delete resource provider %s: Resource provider has allocations.", uuid)
 		}
-		event, err := t.about(row, placement.EventProvider)
-		if err != nil {
-			return err
-		}
-		event.Before = row.Name
-		t.recorder.add(event)
 		return t.DeleteProvider(row.ID)
 	})
 }

@@ -156,11 +156,11 @@ func (s *Service) Reconcile(ctx context.Context) (trees int, err error) {
 	return s.publisher.reconcile(ctx)
 }
 
-// A tx is a store's transaction that notes what it touches.
+// A tx is a store's transaction that notes what it touches. Its Writer is the recorder.
 type tx struct {
 	placement.Writer
 	changes  placement.Changes
-	recorder recorder
+	recorder *recordingWriter
 }
 
 // tree is provider for a change of the tree itself: the root is locked as well, so
@@ -181,10 +181,6 @@ func (t *tx) provider(uuid placement.UUID) (placement.ProviderRow, error) {
 	p, err := t.Writer.Provider(uuid)
 	if err == nil {
 		t.changes.Tree(p.Root)
-		if t.recorder.rows == nil {
-			t.recorder.rows = make(map[int64]placement.ProviderRow)
-		}
-		t.recorder.rows[p.ID] = p
 	}
 	return p, err
 }
@@ -218,13 +214,14 @@ func (s *Service) retry(ctx context.Context, attempt func(try int) error) error 
 func (s *Service) transact(ctx context.Context, fn func(*tx) error) error {
 	var done placement.Changes
 	err := s.store.Update(ctx, s.settings.Now(), func(writer placement.Writer) error {
-		t := &tx{Writer: writer, recorder: recorder{snapshot: s.publisher.current.Load()}}
+		recorder := newRecordingWriter(writer, s.publisher.current.Load())
+		t := &tx{Writer: recorder, recorder: recorder}
 		err := fn(t)
 		done = t.changes
 		noted := done
 		if err == nil {
 			var events []placement.Event
-			if events, err = t.collected(); len(events) > 0 {
+			if events, err = recorder.allEvents(); len(events) > 0 {
 				noted.Requests = []placement.RequestEvents{{Cause: s.cause(ctx), Events: events}}
 			}
 		}

@@ -3,7 +3,6 @@ package service
 import (
 	"context"
 	"errors"
-	"slices"
 	"strings"
 
 	"github.com/berthcloud/berth/fault"
@@ -26,9 +25,6 @@ func (s *Service) EnsureTrait(ctx context.Context, name string) (created bool, e
 		t.changes.Catalogs = true
 		_, err := t.InsertTrait(name)
 		created = err == nil
-		if created {
-			t.recorder.add(placement.Event{What: placement.EventTrait, Subject: name, After: name})
-		}
 		if errors.Is(err, placement.ErrNameTaken) {
 			return nil
 		}
@@ -58,7 +54,6 @@ func (s *Service) DeleteTrait(ctx context.Context, name string) error {
 		} else if used {
 			return fault.New(fault.Conflict, "", "The trait %s is in use by a resource provider.", name)
 		}
-		t.recorder.add(placement.Event{What: placement.EventTrait, Subject: name, Before: name})
 		return t.Writer.DeleteTrait(id)
 	})
 }
@@ -146,13 +141,6 @@ func (t *tx) setTraits(p placement.ProviderRow, want []placement.TraitID) (place
 	if len(add) == 0 && len(remove) == 0 {
 		return p.Generation, nil
 	}
-	names, err := t.traitNames(slices.Concat(add, remove))
-	if err != nil {
-		return 0, err
-	}
-	if err := t.sets(p, placement.EventTrait, names[:len(add)], names[len(add):]); err != nil {
-		return 0, err
-	}
 	if err := t.RemoveProviderTraits(p.ID, remove...); err != nil {
 		return 0, err
 	}
@@ -160,29 +148,6 @@ func (t *tx) setTraits(p placement.ProviderRow, want []placement.TraitID) (place
 		return 0, err
 	}
 	return p.Generation + 1, t.bump(p)
-}
-
-// traitNames returns the name of each trait. They are read when the snapshot lacks one.
-func (t *tx) traitNames(ids []placement.TraitID) ([]string, error) {
-	names := make([]string, len(ids))
-	var read map[placement.TraitID]string
-	for i, id := range ids {
-		if names[i] = t.recorder.snapshot.TraitName(id); names[i] != "" {
-			continue
-		}
-		if read == nil {
-			byName, err := t.traitIDs()
-			if err != nil {
-				return nil, err
-			}
-			read = make(map[placement.TraitID]string, len(byName))
-			for name, id := range byName {
-				read[id] = name
-			}
-		}
-		names[i] = read[id]
-	}
-	return names, nil
 }
 
 // difference returns what must be added to have and removed from it to get
