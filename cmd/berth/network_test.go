@@ -1,8 +1,6 @@
 package main
 
 import (
-	"crypto/tls"
-	"io"
 	"net"
 	"net/http"
 	"os"
@@ -181,43 +179,4 @@ func TestNetworkAnswersWhileStarting(t *testing.T) {
 	}
 	r.signal(syscall.SIGTERM)
 	_ = r.cmd.Wait() // it never served
-}
-
-// Requests that net/http itself refuses are answered in Neutron's format, with TLS and without.
-func TestNetworkRejectsInItsFormat(t *testing.T) {
-	dir := t.TempDir()
-	roots := certificate(t, dir, 1)
-	for name, tc := range map[string]struct {
-		conf string
-		dial func(address string) (net.Conn, error)
-	}{
-		"Plain": {"", func(address string) (net.Conn, error) { return net.Dial("tcp", address) }},
-		"TLS": {
-			"[berth]\ntls_cert_file = " + dir + "/cert.pem\ntls_key_file = " + dir + "/key.pem",
-			func(address string) (net.Conn, error) {
-				return tls.Dial("tcp", address, &tls.Config{
-					RootCAs: roots, InsecureSkipVerify: true, NextProtos: []string{"http/1.1"},
-				})
-			},
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			r := start(t, t.TempDir(), "network", "serve", "--listen", "127.0.0.1:0", "--config",
-				neutronConf(t, networkDatabaseAt("sqlite://"), tc.conf))
-			_, address, _ := strings.Cut(r.url, "://")
-			c, err := tc.dial(address)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer c.Close()
-			if _, err := io.WriteString(c, "GET /v2.0/ports HTTP/1.1\r\n\r\n"); err != nil {
-				t.Fatal(err)
-			}
-			got, _ := io.ReadAll(c)
-			const want = `{"NeutronError": {"type": "HTTPBadRequest", "message": "missing required Host header", "detail": ""}}`
-			if !strings.HasPrefix(string(got), "HTTP/1.1 400 ") || !strings.HasSuffix(string(got), "\r\n\r\n"+want) {
-				t.Errorf("the answer is %s, want %s", got, want)
-			}
-		})
-	}
 }

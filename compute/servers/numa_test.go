@@ -132,7 +132,7 @@ func TestCellsGetNodes(t *testing.T) {
 		specs, want  string
 	}{
 		"three":    {3, 768, "hw:numa_nodes=3", "no host has another NUMA node for each of the 3 cells"},
-		"large":    {9, 512, "hw:numa_nodes=1", "6 VCPU less were requested by group _PROC0"},
+		"large":    {9, 512, "hw:numa_nodes=1", "6 VCPU less were requested by the flavor, CPUs of NUMA cell 0"},
 		"gigantic": {1, 1024, "hw:mem_page_size=1GB", "No such trait(s): CUSTOM_MEMORY_PAGE_SIZE_1048576"},
 		"odd":      {1, 1023, "hw:mem_page_size=2MB", "1023 MB, is no multiple of its pages of 2048 kB"},
 		"isolated": {1, 512, "hw:numa_nodes=1 resources_A:CUSTOM_GOLD=1 group_policy=isolate", "group_policy=isolate"},
