@@ -226,7 +226,7 @@ var rules = []struct{ pkg, may string }{
 	{"internal/novatest", "internal/upstreamtest"},
 	{"internal/process", ""},
 	{"internal/racetest", ""},
-	{"internal/sweep", ""},
+	{"internal/sweep", "internal/racetest"},
 	{"internal/clouds", "config dbtool placement placement/snapshot sqlstore sqlstore/migrations"},
 	{"internal/rest", black},
 	{"internal/server", black},

@@ -17,9 +17,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/berthcloud/berth/internal/clouds"
 	"github.com/berthcloud/berth/dbtool"
 	"github.com/berthcloud/berth/httpapi/placementapi/placementapitest"
+	"github.com/berthcloud/berth/internal/clouds"
 	"github.com/berthcloud/berth/internal/dbtest"
 	"github.com/berthcloud/berth/placement"
 	"github.com/berthcloud/berth/placement/service"

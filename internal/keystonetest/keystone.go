@@ -41,9 +41,12 @@ type Keystone struct {
 	adminSince time.Time
 }
 
-// Start starts a Keystone with the personas, or ends the test.
+// Start starts a Keystone with the personas, or ends the test, which with -short it skips.
 func Start(t testing.TB, opts Options) *Keystone {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("starts Keystone: not with -short")
+	}
 	upstreamtest.Need(t, packages, manage, script, python, uwsgi, plugin)
 	base := prepared(t)
 	k := newKeystone(t)

@@ -9,9 +9,6 @@ import (
 
 // TestKeystone starts one, and logs in as every persona.
 func TestKeystone(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts Keystone")
-	}
 	k := keystonetest.Start(t, keystonetest.Options{})
 	check := k.Token(keystonetest.Find(keystonetest.Placement))
 	for _, p := range keystonetest.Personas() {

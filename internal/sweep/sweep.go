@@ -7,6 +7,8 @@ import (
 	"flag"
 	"hash/fnv"
 	"testing"
+
+	"github.com/berthcloud/berth/internal/racetest"
 )
 
 var (
@@ -39,14 +41,12 @@ func Sample[T any](t testing.TB, cases []T, n int) (sample []T) {
 	return sample
 }
 
-// All reports whether all cases are taken.
-func All() bool { return *all }
-
-// Nightly skips a test that runs with -sweep.all only, for a reason: what of it runs always.
-// scripts/expected-skips lists these tests.
-func Nightly(t testing.TB, reason string) {
+// Raced returns a list, and of its cases under the race detector the sample that has one of n. It
+// is for tests whose cases are alike in what is concurrent.
+func Raced[T any](t testing.TB, cases []T, n int) []T {
 	t.Helper()
-	if !*all {
-		t.Skip("with -sweep.all: " + reason)
+	if racetest.Enabled {
+		return Sample(t, cases, n)
 	}
+	return cases
 }

@@ -5,9 +5,12 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/berthcloud/berth/internal/sweep"
 )
 
-// PlayAll plays all dialogues that a pattern names, a subtest each, and compares the number of
+// PlayAll plays all dialogues that a pattern names (of which a run with the race detector has a
+// sample), a subtest each, and compares the number of
 // different answers with the known one, by the name of the file. Answers that differ on purpose are
 // in the directory known, under the name of the dialogue; update writes them.
 func PlayAll(t *testing.T, s Side, pattern, known string, update bool, differing map[string]int) {
@@ -16,7 +19,7 @@ func PlayAll(t *testing.T, s Side, pattern, known string, update bool, differing
 	if err != nil || len(files) == 0 {
 		t.Fatalf("there are no dialogues: %v", err)
 	}
-	for _, file := range files {
+	for _, file := range sweep.Raced(t, files, 8) {
 		name := filepath.Base(file)
 		t.Run(name, func(t *testing.T) {
 			c := &counter{TB: t}

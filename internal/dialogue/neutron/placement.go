@@ -8,8 +8,8 @@ import (
 	"net/url"
 	"testing"
 
-	"github.com/berthcloud/berth/internal/server"
 	"github.com/berthcloud/berth/internal/keystonetest"
+	"github.com/berthcloud/berth/internal/server"
 	"github.com/berthcloud/berth/internal/servertest"
 )
 

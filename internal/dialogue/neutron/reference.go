@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/berthcloud/berth/internal/server"
 	"github.com/berthcloud/berth/internal/keystonetest"
+	"github.com/berthcloud/berth/internal/server"
 	"github.com/berthcloud/berth/internal/servertest"
 	"github.com/berthcloud/berth/internal/upstreamtest"
 )

@@ -10,10 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/berthcloud/berth/internal/rest"
 	"github.com/berthcloud/berth/internal/dialogue/neutron"
-	"github.com/berthcloud/berth/internal/server"
 	"github.com/berthcloud/berth/internal/keystonetest"
+	"github.com/berthcloud/berth/internal/rest"
+	"github.com/berthcloud/berth/internal/server"
 	"github.com/berthcloud/berth/internal/servertest"
 )
 

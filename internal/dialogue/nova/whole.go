@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/berthcloud/berth/internal/server"
 	"github.com/berthcloud/berth/internal/keystonetest"
+	"github.com/berthcloud/berth/internal/server"
 	"github.com/berthcloud/berth/internal/servertest"
 	"github.com/berthcloud/berth/internal/upstreamtest"
 )
