@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/berthcloud/berth/internal/keystonetest"
 	"github.com/berthcloud/berth/internal/server"
@@ -93,6 +94,10 @@ func testConsoleOfUpstream(t *testing.T, k *keystonetest.Keystone, p pair) {
 	}
 	res.Body.Close()
 	got, _ := console(t, x.URL(), "GET", "hosts", "", res.Header.Get("Set-Cookie"))
+	for end := time.Now().Add(time.Minute); got.Status == http.StatusServiceUnavailable && time.Now().Before(end); {
+		time.Sleep(time.Second) // as Retry-After says: the cloud is being read for the first time
+		got, _ = console(t, x.URL(), "GET", "hosts", "", res.Header.Get("Set-Cookie"))
+	}
 	var hosts struct {
 		Name    []string
 		Classes []string

@@ -14,7 +14,7 @@ import (
 func releaseTool(t *testing.T) string {
 	t.Helper()
 	tool := filepath.Join(t.TempDir(), "release")
-	run(t, "sh", "-c", `cd "$0" && go build -o "$1" ./release`, filepath.Join(tree, "tools"), tool)
+	run(t, "sh", "-c", `cd "$0" && GOWORK=off go build -o "$1" ./release`, filepath.Join(tree, "tools"), tool)
 	return tool
 }
 
