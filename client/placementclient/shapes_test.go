@@ -35,6 +35,9 @@ var shapedHosts = flag.Int("shaped-hosts", 16, "hosts of TestShapesUnderLoad, wi
 // no server loses anything. The log has the time of the starts, and the longest that placing a
 // server or deleting it took meanwhile.
 func TestShapesUnderLoad(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it loads a store for a while")
+	}
 	t.Run("SQLite", func(t *testing.T) {
 		shapesUnderLoad(t, sqlstore.Options{Path: filepath.Join(t.TempDir(), "placement.db")})
 	})
