@@ -25,7 +25,7 @@ export async function loadSession(): Promise<void> {
 
 async function logOut(): Promise<void> {
   await request("DELETE", "session");
-  await loadSession();
+  location.reload(); // nothing of what the user has seen remains for the next one
 }
 
 export function Account() {

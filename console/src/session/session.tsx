@@ -46,7 +46,12 @@ export default function Login() {
       message.value = answer.failure.message;
       return;
     }
+    const before = session.value;
     await loadSession();
+    if (before?.begun && (before.user !== session.value?.user || before.project !== session.value?.project)) {
+      location.reload(); // what the user before has seen is not for this one
+      return;
+    }
     if (route.value.page === "session") navigate(href("hosts"));
   };
 
