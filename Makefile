@@ -75,7 +75,7 @@ test: ## everything CI runs: installs Debian packages, race detector, real servi
 	./scripts/test
 
 .PHONY: nightly
-nightly: ## what takes too long for that: 500,000 fuzzed requests, whole sweeps, longer comparisons; four hours
+nightly: ## what takes too long for that: 500,000 fuzzed requests, whole sweeps, longer comparisons; several hours
 	./scripts/nightly
 
 .PHONY: deb

@@ -355,7 +355,7 @@ func (p *publisher) committed(changes placement.Changes, replacements []snapshot
 	}
 }
 
-// dropPublished drops the trees that the snapshot has left behind: it only goes on from one of
+// dropPublished drops the trees that the snapshot no longer shows: it only goes on from one of
 // them to the next, or reads another. It walks each chain from the tree that the snapshot shows, so
 // that what is kept is the rest of the chains.
 func (p *publisher) dropPublished(s *snapshot.Snapshot) {

@@ -80,7 +80,7 @@ func (d differences) changes() placement.Changes {
 	return all
 }
 
-// external counts the trees behind checksums in which none of the given changes is. A checksum
+// external counts the trees of checksums in which none of the given changes is. A checksum
 // covers several trees: when this service wrote to one of them the difference may be its own, and
 // none of them is counted.
 func (d differences) external(known placement.Changes) (trees int) {

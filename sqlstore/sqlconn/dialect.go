@@ -59,7 +59,7 @@ type Clauses struct {
 	// LockRow is put behind a SELECT of a row that the transaction is going
 	// to change, or whose place in the snapshot it relies on.
 	LockRow string
-	// InOrder is put behind an UPDATE of several rows to have them locked in the
+	// InOrder is put after an UPDATE of several rows to have them locked in the
 	// order of their ids, empty where that cannot be said.
 	InOrder string
 	// ShareRow is put behind a SELECT of rows that must not be deleted before the
