@@ -24,6 +24,7 @@ type work interface {
 // table returns the rows. Clouds are smaller by a factor.
 func table(smaller int) []row {
 	return slices.Concat(
+		novaServers(smaller),
 		mixedCycles(smaller),
 		bothOrders(someCandidates(smaller)),
 		bothOrders(manyCombinations()),
@@ -39,6 +40,22 @@ func table(smaller int) []row {
 
 // hosts returns a cloud that is smaller by a factor, but large enough to be significant.
 func hosts(kind string, n, smaller int) spec { return spec{kind: kind, hosts: max(100, n/smaller)} }
+
+// novaServers are what decides: what Nova asks for one server after the other.
+func novaServers(smaller int) []row {
+	var rows []row
+	for _, c := range []struct {
+		kind   string
+		faster float64 // times upstream
+	}{{"flat", 100}, {"bandwidth", 300}} {
+		rows = append(rows, row{
+			fmt.Sprintf("nova-%s-mariadb", hosts(c.kind, 1000, smaller)), "what Nova asks for one server after the other, MariaDB",
+			nova{hosts(c.kind, 1000, smaller)},
+			[]bar{atLeast("cycle / upstream", c.faster)},
+		})
+	}
+	return rows
+}
 
 // mixedCycles are what decides: searches, claims and releases as clouds make them.
 func mixedCycles(smaller int) []row {

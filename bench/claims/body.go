@@ -32,11 +32,15 @@ func requests(answer []byte) [][]byte {
 	return nil
 }
 
-// owner is the rest of a new consumer's claim.
-const owner = `,"consumer_generation":null,"project_id":"bench","user_id":"bench","consumer_type":"INSTANCE"}`
+// The rest of a new consumer's claim: of the newest microversion, and of Nova's, 1.36, which has no
+// types of consumers.
+const (
+	newestOwner = `,"consumer_generation":null,"project_id":"bench","user_id":"bench","consumer_type":"INSTANCE"}`
+	novaOwner   = `,"consumer_generation":null,"project_id":"bench","user_id":"bench"}`
+)
 
 // claim appends the body of a claim for an element of requests.
-func claim(dst, request []byte) []byte {
+func claim(dst, request []byte, owner string) []byte {
 	dst = append(dst, bytes.TrimRight(request[:len(request)-1], " \n")...)
 	return append(dst, owner...)
 }

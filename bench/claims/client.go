@@ -58,7 +58,7 @@ func (c *Client) Claim(query string) (Outcome, error) {
 	}
 	consumer := c.uuid()
 	path := "/allocations/" + consumer
-	c.body = claim(c.body[:0], all[c.random.IntN(len(all))])
+	c.body = claim(c.body[:0], all[c.random.IntN(len(all))], newestOwner)
 	begin = time.Now()
 	status, answer, err = c.conn.Fetch(load.Request{Method: "PUT", Path: path, Body: c.body})
 	c.parts.Claims = append(c.parts.Claims, time.Since(begin))

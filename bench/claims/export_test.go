@@ -5,3 +5,6 @@ var (
 	Requests = requests
 	Body     = claim
 )
+
+// Owner is the rest of a claim of the newest microversion.
+const Owner = newestOwner

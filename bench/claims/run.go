@@ -39,8 +39,12 @@ type Parts struct {
 
 // And returns the times of both.
 func (p Parts) And(o Parts) Parts {
-	join := func(a, b load.Times) load.Times { return slices.Sorted(slices.Values(append(slices.Clone(a), b...))) }
-	return Parts{join(p.Searches, o.Searches), join(p.Claims, o.Claims), join(p.Releases, o.Releases)}
+	return Parts{joined(p.Searches, o.Searches), joined(p.Claims, o.Claims), joined(p.Releases, o.Releases)}
+}
+
+// joined returns the times of both in ascending order.
+func joined(a, b load.Times) load.Times {
+	return slices.Sorted(slices.Values(append(slices.Clone(a), b...)))
 }
 
 // Rate returns cycles per second: claims that were accepted.

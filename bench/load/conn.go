@@ -54,6 +54,7 @@ func (c *Conn) Drop(q Request) (status int, size int64, err error) {
 func (c *Conn) Fetch(q Request) (status int, body []byte, err error) {
 	var buf bytes.Buffer
 	status, _, err = c.exchange(q, func(n int64) error {
+		buf.Grow(int(n) + bytes.MinRead) // so that the rest needs no larger buffer
 		_, err := io.CopyN(&buf, c.r, n)
 		return err
 	})
