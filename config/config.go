@@ -303,7 +303,6 @@ func defaultBerth() Berth {
 		HostIdentity:            HostRequired,
 		HTTP2:                   true,
 		TrustedProxies:          []string{"127.0.0.0/8", "::1/128", UnixPeers},
-		CompressMinSize:         1400,
 		MaxConnections:          10000,
 		MaxConnectionsPerClient: 1000,
 		MaxRequests:             2000,

@@ -270,7 +270,8 @@ func (s *Service) berth() []Setting {
 			"Start although auth_strategy accepts any token and other machines can reach the API: "+
 				"every client that reaches it has full access."),
 		NewSetting(g, "compress_min_size", osloconfig.Int(&b.CompressMinSize),
-			"Size in bytes from which answers are compressed for clients that accept gzip. 0 or -1: never."),
+			"Size in bytes from which answers are compressed for clients that accept gzip. 0 or -1: never, as upstream. "+
+				"For clients behind slow links: on a fast network compressing takes longer than sending."),
 
 		NewSetting(g, "tls_cert_file", osloconfig.String(&b.TLSCertFile),
 			"PEM file with the certificate of the API and those of the authorities between. Empty: no TLS. "+

@@ -9,6 +9,7 @@ import (
 	"github.com/berthcloud/berth/changelog"
 	"github.com/berthcloud/berth/config"
 	"github.com/berthcloud/berth/console"
+	"github.com/berthcloud/berth/httpserver"
 	"github.com/berthcloud/berth/identity"
 	"github.com/berthcloud/berth/identity/keystone"
 	"github.com/berthcloud/berth/ops/cloud"
@@ -20,6 +21,10 @@ import (
 // consoleInterval is how often the snapshot is compared with that which pages show, while one is
 // open.
 const consoleInterval = time.Second
+
+// consoleCompressMinSize is the size in bytes from which answers to browsers are compressed: they may
+// be far away, other than the services that call the API.
+const consoleCompressMinSize = 1024
 
 // withConsole returns what puts the console in front of the API: that of d, or the service's own,
 // unless it is off. Without Keystone there is no login, and so no console.
@@ -37,6 +42,7 @@ func (s *PlacementServer) withConsole(d Dependencies) func(http.Handler) http.Ha
 		s.atEnd(Background(c.Run))
 		h = c
 	}
+	h = httpserver.Compress(h, consoleCompressMinSize)
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path == console.Path || strings.HasPrefix(r.URL.Path, console.Path+"/") {

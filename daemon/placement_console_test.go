@@ -3,6 +3,9 @@ package daemon
 import (
 	"context"
 	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -179,5 +182,22 @@ func TestChangesOfTheConsole(t *testing.T) {
 	c.claim("vm", "INSTANCE", "host")
 	if lines, complete = next(); len(lines) != 1 || !complete {
 		t.Errorf("after thousands of changes the next are %q, and that is all: %t", lines, complete)
+	}
+}
+
+// Browsers get compressed answers, and services the API's as they are, whatever they accept.
+func TestConsoleIsCompressed(t *testing.T) {
+	long := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, strings.Repeat("host ", 1000))
+	})
+	h := (&PlacementServer{}).withConsole(Dependencies{Console: long})(long)
+	for path, want := range map[string]string{"/console/hosts": "gzip", "/allocation_candidates": ""} {
+		r := httptest.NewRequest(http.MethodGet, path, http.NoBody)
+		r.Header.Set("Accept-Encoding", "gzip, deflate")
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		if got := w.Header().Get("Content-Encoding"); got != want {
+			t.Errorf("%s has Content-Encoding %q, want %q", path, got, want)
+		}
 	}
 }

@@ -9,6 +9,24 @@ import (
 	"github.com/klauspost/compress/gzip"
 )
 
+// Compress has the answers of next compressed with gzip for clients that accept it, those of at
+// least minSize bytes; none when that is 0 or less. What has an encoding already, and events, pass as
+// they are.
+func Compress(next http.Handler, minSize int) http.Handler {
+	if minSize <= 0 {
+		return next
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !takesGzip(r) {
+			next.ServeHTTP(w, r)
+			return
+		}
+		c := &compressor{ResponseWriter: w, minSize: minSize}
+		next.ServeHTTP(c, r)
+		c.finish() // not after a panic: half an answer has no proper end
+	})
+}
+
 // A compressor compresses the answer for a client that accepts gzip, unless it is small. An answer
 // with a body and without Content-Length is compressed: it is streamed because it does not fit into
 // one piece.

@@ -73,13 +73,7 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	r = s.arrive(r)
-	if s.CompressMinSize <= 0 || !takesGzip(r) {
-		f.next.ServeHTTP(w, r)
-		return
-	}
-	c := &compressor{ResponseWriter: w, minSize: s.CompressMinSize}
-	f.next.ServeHTTP(c, r)
-	c.finish() // not after a panic: half an answer has no proper end
+	Compress(f.next, s.CompressMinSize).ServeHTTP(w, r)
 }
 
 // A Refuser answers a request that goes no further, with Retry-After when the status is 503. Detail
