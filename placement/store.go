@@ -33,6 +33,11 @@ type Store interface {
 	// more than once: it must not keep anything from an earlier run.
 	View(ctx context.Context, fn func(Reader) error) error
 
+	// Read is View for an fn that makes one call of the Reader: of AllocationsOf, AllocationsOn or
+	// AllocationsIn, each of which is one statement. On a server it spares the round trips that begin
+	// and end a transaction.
+	Read(ctx context.Context, fn func(Reader) error) error
+
 	// Update runs fn in one serializable transaction, with now as the time of every row it writes,
 	// and commits when fn returns nil; it returns after the commit is durable. Against the Updates
 	// of other stores on the same database, fn is safe as far as it relies on rows that it found

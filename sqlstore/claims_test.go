@@ -94,29 +94,31 @@ func forward(from, to net.Conn, heard func([]byte)) {
 }
 
 // TestClaimsTakeFewRoundTrips counts the requests of claims and releases to a server: to read
-// the consumer unless the client says that there is none, to write, to commit. On Galera
-// each statement is one.
+// the consumer unless the client says that there is none, to write, to commit; and of reads: to see
+// what others have committed, and of allocations, which no snapshot has, to read them. On Galera
+// each statement of a claim is one.
 func TestClaimsTakeFewRoundTrips(t *testing.T) {
 	needServers(t)
 	for _, c := range []struct {
 		name        string
 		where       func(*testing.T) *sqlstore.Server
 		made, known int64 // round trips of a claim that makes a consumer, and of what comes after
+		statement   int64 // round trips of one that reads: 2 where it is refused to be prepared
 	}{
-		{"MariaDB", func(t *testing.T) *sqlstore.Server { return server(t, kinds[0].URL(t)) }, 2, 3},
+		{"MariaDB", func(t *testing.T) *sqlstore.Server { return server(t, kinds[0].URL(t)) }, 2, 3, 1},
 		{"MariaDBThatPreparesNothing", func(t *testing.T) *sqlstore.Server {
 			one := dbtest.NewMariaDB(t, dbtest.Fast(), dbtest.Setting("max_prepared_stmt_count", "1"))
 			where := server(t, one.NewDatabase(t))
 			do(t, open(t, sqlstore.Options{Server: where}), `PREPARE another FROM 'SELECT 1'`)
 			return where
-		}, 2, 3},
-		{"PostgreSQL", func(t *testing.T) *sqlstore.Server { return server(t, kinds[1].URL(t)) }, 2, 3},
+		}, 2, 3, 2},
+		{"PostgreSQL", func(t *testing.T) *sqlstore.Server { return server(t, kinds[1].URL(t)) }, 2, 3, 1},
 	} {
-		t.Run(c.name, func(t *testing.T) { countRoundTrips(t, c.where(t), c.made, c.known) })
+		t.Run(c.name, func(t *testing.T) { countRoundTrips(t, c.where(t), c.made, c.known, c.statement) })
 	}
 }
 
-func countRoundTrips(t *testing.T, where *sqlstore.Server, inserts, known int64) {
+func countRoundTrips(t *testing.T, where *sqlstore.Server, inserts, known, statement int64) {
 	t.Helper()
 	count := newCounter(t, where.Hosts[0])
 	where.Hosts = []string{count.listener.Addr().String()}
@@ -143,6 +145,15 @@ func countRoundTrips(t *testing.T, where *sqlstore.Server, inserts, known int64)
 			"a claim of a new consumer", inserts,
 			func(vm placement.UUID) error { return claim(vm, &placement.ConsumerSeen{}, "h1") },
 		},
+		{
+			"reading its allocations", 2 * statement,
+			func(vm placement.UUID) error { _, err := s.AllocationsOf(ctx, vm); return err },
+		},
+		{
+			"reading the allocations on a host", 2 * statement,
+			func(placement.UUID) error { _, _, err := s.AllocationsOn(ctx, "h1"); return err },
+		},
+		{"a snapshot for a search", statement, func(placement.UUID) error { _, err := s.Snapshot(ctx); return err }},
 		{"a claim that moves it", known, func(vm placement.UUID) error { return claim(vm, nil, "h2") }},
 		{"its release", known, func(vm placement.UUID) error { return s.DeleteAllocations(ctx, vm) }},
 		{

@@ -42,6 +42,12 @@ func (s *Store) View(ctx context.Context, fn func(placement.Reader) error) error
 	return s.Engine.View(ctx, func(t *sqlconn.Tx) error { return fn(&reader{Tx: t, progress: s.Options().Progress}) })
 }
 
+// Read runs fn, which calls one method of the Reader that is one statement, outside of a transaction
+// on a server.
+func (s *Store) Read(ctx context.Context, fn func(placement.Reader) error) error {
+	return s.Engine.Read(ctx, func(t *sqlconn.Tx) error { return fn(&reader{Tx: t}) })
+}
+
 // Update runs fn in one serializable transaction, possibly more than once. A
 // panic in fn is returned as an error. When ctx ends while it waits, it leaves
 // without having run; once it runs, its outcome is waited for. On a server it also

@@ -99,6 +99,14 @@ func (c *storeCase) view(fn func(placement.Reader) error) {
 	}
 }
 
+// read runs fn in a Read and stops the test when it fails.
+func (c *storeCase) read(fn func(placement.Reader) error) {
+	c.Helper()
+	if err := c.store.Read(context.Background(), fn); err != nil {
+		c.Fatalf("Read() = %v, want nil", err)
+	}
+}
+
 // same compares what a method answered.
 func (c *storeCase) same(what string, got, want any) {
 	c.Helper()

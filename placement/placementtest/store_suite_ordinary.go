@@ -350,6 +350,22 @@ func keepAllocations(c *storeCase) {
 		c.same("Consumers(vm2)", consumers, []placement.ConsumerRow{other.Consumer})
 		return errors.Join(err, err2, err3, err4, err5, err6)
 	})
+	c.read(func(r placement.Reader) error {
+		owner, err := r.AllocationsOf(a.UUID)
+		c.same("AllocationsOf(vm1) in a Read", owner.Allocations, rows[:2])
+		return err
+	})
+	c.read(func(r placement.Reader) error {
+		on, g, err := r.AllocationsOn(one.UUID)
+		c.same("AllocationsOn(cn1) in a Read", on, []placement.AllocationRow{rows[0], rows[2]})
+		c.same("the generation of cn1 in a Read", g, placement.Generation(2))
+		return err
+	})
+	c.read(func(r placement.Reader) error {
+		in, err := r.AllocationsIn(two.ID)
+		c.same("the consumers of AllocationsIn(cn2) in a Read", len(in), 1)
+		return err
+	})
 	c.claim(later, placement.ClaimRows{Released: map[placement.UUID][]placement.AllocatedAmount{a.UUID: {
 		{Provider: one.ID, ProviderUUID: one.UUID, Root: one.ID, Class: 0, Used: 2},
 		{Provider: two.ID, ProviderUUID: two.UUID, Root: two.ID, Class: 1, Used: 5},

@@ -118,7 +118,7 @@ func (s *Service) DeleteAllocations(ctx context.Context, consumer placement.UUID
 // (placement.AllocationReader).
 func (s *Service) AllocationsOf(ctx context.Context, consumer placement.UUID) (placement.ConsumerAllocations, error) {
 	var h placement.ConsumerAllocations
-	err := s.view(ctx, func(r placement.Reader) (err error) {
+	err := s.read(ctx, func(r placement.Reader) (err error) {
 		h, err = r.AllocationsOf(consumer)
 		return err
 	})
@@ -132,7 +132,7 @@ func (s *Service) AllocationsOf(ctx context.Context, consumer placement.UUID) (p
 // root, with all that they have.
 func (s *Service) AllocationsIn(ctx context.Context, root int64) ([]placement.ConsumerAllocations, error) {
 	var list []placement.ConsumerAllocations
-	err := s.view(ctx, func(r placement.Reader) (err error) {
+	err := s.read(ctx, func(r placement.Reader) (err error) {
 		list, err = r.AllocationsIn(root)
 		return err
 	})
@@ -156,7 +156,7 @@ func (s *Service) AllocationsOn(
 ) ([]placement.AllocationRow, placement.Generation, error) {
 	var rows []placement.AllocationRow
 	var g placement.Generation
-	err := s.view(ctx, func(r placement.Reader) (err error) {
+	err := s.read(ctx, func(r placement.Reader) (err error) {
 		rows, g, err = r.AllocationsOn(uuid)
 		return orNoProvider(err, uuid)
 	})

@@ -248,16 +248,28 @@ func (s *Service) cause(ctx context.Context) placement.Cause {
 
 // view runs fn on a consistent state of the store, for what the snapshot does
 // not have: consumers and their allocations.
-//
-// On a shared store it follows first: that is when a server that is not the
-// primary any more is noticed.
 func (s *Service) view(ctx context.Context, fn func(placement.Reader) error) error {
-	if s.store.Shared() {
-		if err := s.publisher.follow(ctx); err != nil {
-			return err
-		}
+	if err := s.follow(ctx); err != nil {
+		return err
 	}
 	return s.store.View(ctx, fn)
+}
+
+// read is view for one call of the reader (placement.Store's Read).
+func (s *Service) read(ctx context.Context, fn func(placement.Reader) error) error {
+	if err := s.follow(ctx); err != nil {
+		return err
+	}
+	return s.store.Read(ctx, fn)
+}
+
+// follow is what precedes reading the store: on a shared one it shows whether the server is still
+// the primary.
+func (s *Service) follow(ctx context.Context) error {
+	if !s.store.Shared() {
+		return nil
+	}
+	return s.publisher.follow(ctx)
 }
 
 // orNoProvider turns a missing row into the fault of a provider that does not

@@ -18,7 +18,7 @@ func (s *Engine[N]) openServer(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	s.table = logtable.New[N](s.d, s.service.Watched, s.readPrepared)
+	s.table = logtable.New[N](s.d, s.service.Watched, s.Read)
 	writer := s.newSession(sqlconn.Writing)
 	s.sessions = append(s.sessions, writer)
 	if err := s.reach(ctx, writer); err != nil {

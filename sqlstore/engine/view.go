@@ -15,9 +15,12 @@ func (s *Engine[N]) View(ctx context.Context, fn func(*sqlconn.Tx) error) error 
 	return retry(ctx, s.opts.RetryTime, maxAttempts, func() (bool, error) { return s.viewOnce(ctx, fn) })
 }
 
-// readPrepared is View outside of a transaction, for statements that are the same each time and
-// therefore prepared.
-func (s *Engine[N]) readPrepared(ctx context.Context, fn func(*sqlconn.Tx) error) error {
+// Read is View for an fn that runs one statement, or several that need not see the same state. On a
+// server they run outside of a transaction, and prepared: their texts are to be the same each time.
+func (s *Engine[N]) Read(ctx context.Context, fn func(*sqlconn.Tx) error) error {
+	if !s.d.Shared {
+		return s.View(ctx, fn)
+	}
 	return retry(ctx, s.opts.RetryTime, maxAttempts, func() (bool, error) { return s.readOnce(ctx, fn) })
 }
 
