@@ -10,10 +10,10 @@ import (
 	"github.com/berthcloud/berth/bench/servers"
 )
 
-// nova measures what Nova asks for one server after the other, on MariaDB: its scheduler's search,
-// read and claim, the release, and the reads of its computes. It is the load of a cloud that is
-// never overloaded, in which each request waits for nothing but its answer. Upstream's service is
-// measured beside it on the same database.
+// nova measures what Nova requests for one server after the other, on MariaDB: its scheduler's
+// search, read and claim, the release, and the reads of its computes. It is the load of a cloud
+// that is never overloaded, in which each request waits for nothing but its answer. Upstream's
+// service is then measured on the same database.
 type nova struct{ cloud spec }
 
 // novaSpan is long enough for some servers with upstream's service.
@@ -99,9 +99,9 @@ func cycle(t claims.NovaTimes) time.Duration {
 }
 
 // note adds how many servers there were, and the medians of the requests of each kind.
-func (n nova) note(f *figures, of string, t claims.NovaTimes) {
-	f.add(of+"servers", t.Rate(), perSecond)
-	f.addTime(of+"cycle", cycle(t))
+func (n nova) note(f *figures, prefix string, t claims.NovaTimes) {
+	f.add(prefix+"servers", t.Rate(), perSecond)
+	f.addTime(prefix+"cycle", cycle(t))
 	for _, part := range []struct {
 		name  string
 		times load.Times
@@ -112,6 +112,6 @@ func (n nova) note(f *figures, of string, t claims.NovaTimes) {
 		{"release p50", t.Releases},
 		{"agent's read p50", t.Agents},
 	} {
-		f.addTime(of+part.name, part.times.At(0.5))
+		f.addTime(prefix+part.name, part.times.At(0.5))
 	}
 }

@@ -41,7 +41,7 @@ func table(smaller int) []row {
 // hosts returns a cloud that is smaller by a factor, but large enough to be significant.
 func hosts(kind string, n, smaller int) spec { return spec{kind: kind, hosts: max(100, n/smaller)} }
 
-// novaServers are what decides: what Nova asks for one server after the other.
+// novaServers are what decides: what Nova requests for one server after the other.
 func novaServers(smaller int) []row {
 	var rows []row
 	for _, c := range []struct {
@@ -49,7 +49,7 @@ func novaServers(smaller int) []row {
 		faster float64 // times upstream
 	}{{"flat", 100}, {"bandwidth", 300}} {
 		rows = append(rows, row{
-			fmt.Sprintf("nova-%s-mariadb", hosts(c.kind, 1000, smaller)), "what Nova asks for one server after the other, MariaDB",
+			fmt.Sprintf("nova-%s-mariadb", hosts(c.kind, 1000, smaller)), "what Nova requests for one server after the other, MariaDB",
 			nova{hosts(c.kind, 1000, smaller)},
 			[]bar{atLeast("cycle / upstream", c.faster)},
 		})

@@ -10,8 +10,8 @@ import (
 )
 
 // Compress has the answers of next compressed with gzip for clients that accept it, those of at
-// least minSize bytes; none when that is 0 or less. What has an encoding already, and events, pass as
-// they are.
+// least minSize bytes; none when that is 0 or less. What has an encoding already, and events, pass
+// as they are.
 func Compress(next http.Handler, minSize int) http.Handler {
 	if minSize <= 0 {
 		return next

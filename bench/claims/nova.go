@@ -54,9 +54,9 @@ func (t NovaTimes) And(o NovaTimes) NovaTimes {
 // Rate returns servers per second.
 func (t NovaTimes) Rate() float64 { return float64(len(t.Claims)) / t.Elapsed.Seconds() }
 
-// agentReads are the reads of computes for each new server, by the microversion of the request: with
-// 1,000 hosts, a period of 60 s and one new server a second, allocations are read 17 times for each
-// server, and what Nova keeps for 300 s a fifth of that.
+// agentReads are the reads of computes for each new server, by the microversion of the request:
+// with 1,000 hosts, a period of 60 s and one new server a second, allocations are read 17 times for
+// each server, and what Nova keeps for 300 s a fifth of that.
 var agentReads = []struct {
 	part, version string
 	times         int
@@ -138,7 +138,9 @@ func (n *Nova) server(search string) error {
 		return err
 	}
 	body := claim(nil, all[n.client.random.IntN(len(all))], novaOwner)
-	if _, err := n.timed(&n.times.Claims, n.scheduler, load.Request{Method: "PUT", Path: path, Body: body}, 204); err != nil {
+	if _, err := n.timed(&n.times.Claims, n.scheduler, load.Request{
+		Method: "PUT", Path: path, Body: body,
+	}, 204); err != nil {
 		return err
 	}
 	for _, read := range agentReads {
