@@ -49,7 +49,8 @@ func novaServers(smaller int) []row {
 		faster float64 // times upstream
 	}{{"flat", 100}, {"bandwidth", 300}} {
 		rows = append(rows, row{
-			fmt.Sprintf("nova-%s-mariadb", hosts(c.kind, 1000, smaller)), "what Nova requests for one server after the other, MariaDB",
+			fmt.Sprintf("nova-%s-mariadb", hosts(c.kind, 1000, smaller)),
+			"what Nova requests for one server after the other, MariaDB",
 			nova{hosts(c.kind, 1000, smaller)},
 			[]bar{atLeast("cycle / upstream", c.faster)},
 		})

@@ -22,8 +22,8 @@ import (
 // open.
 const consoleInterval = time.Second
 
-// consoleCompressMinSize is the size in bytes from which answers to browsers are compressed: they may
-// be far away, other than the services that call the API.
+// consoleCompressMinSize is the size in bytes from which answers to browsers are compressed: they
+// may be far away, other than the services that call the API.
 const consoleCompressMinSize = 1024
 
 // withConsole returns what puts the console in front of the API: that of d, or the service's own,

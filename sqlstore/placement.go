@@ -42,8 +42,8 @@ func (s *Store) View(ctx context.Context, fn func(placement.Reader) error) error
 	return s.Engine.View(ctx, func(t *sqlconn.Tx) error { return fn(&reader{Tx: t, progress: s.Options().Progress}) })
 }
 
-// Read runs fn, which calls one method of the Reader that is one statement, outside of a transaction
-// on a server.
+// Read runs fn, which calls one method of the Reader that is one statement, outside of a
+// transaction on a server.
 func (s *Store) Read(ctx context.Context, fn func(placement.Reader) error) error {
 	return s.Engine.Read(ctx, func(t *sqlconn.Tx) error { return fn(&reader{Tx: t}) })
 }
