@@ -4,7 +4,6 @@ GO       ?= go
 PKGS     ?= ./... ./conformance/... ./bench/...
 TIME     ?= 2m
 FUZZTIME ?= 10s
-SOAKTIME ?= 30m
 REVISION  = $(shell rev=$$(git rev-parse --short=12 HEAD 2>/dev/null) && { git diff --quiet HEAD || rev=$$rev+changed; echo $$rev; })
 TOOLS    := $(CURDIR)/.cache/tools
 
@@ -115,11 +114,6 @@ bench-short: ## what CI measures: ratios in small clouds, against those of the l
 bench-record: ## record those ratios, on a machine that does nothing else; half an hour
 	$(GO) run ./bench -short -record $(BENCHFLAGS)
 
-.PHONY: bench-scaling
-bench-scaling: ## measure against size and draw docs/scaling.svg
-	$(GO) run ./bench -scaling docs/scaling.json
-	$(GO) run ./bench/chart docs/scaling.json >docs/scaling.svg
-
 .PHONY: bench-boots
 bench-boots: ## boot 2,000 servers with guaranteed ports on 1,000 hosts
 	$(GO) run ./bench -rows '^boots$$' $(BENCHFLAGS)
@@ -131,10 +125,6 @@ bench-go: ## run the Go benchmarks once
 .PHONY: bench-compare
 bench-compare: $(TOOLS)/benchstat ## compare the Go benchmarks with those of BASE=revision
 	./scripts/bench-compare $(BASE)
-
-.PHONY: soak
-soak: ## claim for SOAKTIME (30m) and look at the books
-	$(GO) run ./bench -soak $(SOAKTIME)
 
 .PHONY: tidy
 tidy: ## bring go.mod and go.sum of each module into order

@@ -31,20 +31,13 @@ type lab struct {
 	theirs map[string]sample // of upstream, by the first path
 }
 
-// A spec describes a cloud: its kind, the number of its hosts, and of a wide one the number of
-// children of each, eight when it is 0.
+// A spec describes a cloud: its kind and the number of its hosts.
 type spec struct {
-	kind     string
-	hosts    int
-	children int
+	kind  string
+	hosts int
 }
 
-func (s spec) String() string {
-	if s.children > 0 {
-		return fmt.Sprintf("%s-%d-%d", s.kind, s.hosts, s.children)
-	}
-	return fmt.Sprintf("%s-%d", s.kind, s.hosts)
-}
+func (s spec) String() string { return fmt.Sprintf("%s-%d", s.kind, s.hosts) }
 
 // seed is constant, so that the clouds are the same in every run.
 const seed = 4
@@ -57,7 +50,7 @@ func (s spec) cloud() *clouds.Cloud {
 	case "bandwidth":
 		return clouds.Bandwidth(s.hosts, seed)
 	case "wide":
-		return clouds.Wide(s.hosts, cmp.Or(s.children, wideChildren), seed)
+		return clouds.Wide(s.hosts, wideChildren, seed)
 	default:
 		return clouds.Flat(s.hosts, seed)
 	}

@@ -20,8 +20,6 @@ type options struct {
 	profile  string
 	clouds   string
 	scratch  string
-	soak     time.Duration
-	scaling  string
 	record   bool // write a baseline
 	programs programs
 	runs     int // of a new baseline, or of each program
@@ -59,8 +57,6 @@ that is missing say so and count as not run.
   go run ./bench -ablate with=/tmp/a,without=/tmp/b -rows '^mixed'
                                         the CPU that two programs need, measured in turn
   go run ./bench -rows nested -profile /tmp/p    a CPU profile of Berth for each row
-  go run ./bench -soak 30m              claims for half an hour, then compares all records
-  go run ./bench -scaling out.json      curves: time and memory against size
 
 A row is "ok" when every bar of it holds, else "short", or "failed" when an answer was
 wrong, and then the program ends with 1. The short form fails a row when in three tries
@@ -87,9 +83,6 @@ func parse(args []string, errs io.Writer) (*options, error) {
 	f.StringVar(&o.clouds, "clouds", "", "keep the clouds' databases in this `directory`, and use those that are there")
 	f.BoolVar(&o.alone, "noupstream", false, "do not start Debian's Placement, which takes most of the time")
 	f.StringVar(&o.scratch, "dir", "", "where databases are while they are measured: a `directory` on a disk")
-	f.DurationVar(&o.soak, "soak", 0, "instead of the table: claim for so long and compare all records")
-	f.StringVar(&o.scaling, "scaling", "",
-		"instead of the table: measure against size and write the curves to this `file`")
 	f.BoolVar(&o.record, "record", false,
 		"measure the rows -runs times and write the baseline of -short, or of the table: bench/baselines")
 	f.Var(&o.programs, "ablate",

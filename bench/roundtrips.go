@@ -64,3 +64,9 @@ func (t roundTrips) count(l *lab, c *load.Conn, relay *trips.Relay) (f figures, 
 	f.add("round trips of a DELETE", median(deletes), count)
 	return f, nil
 }
+
+// oneClaim is the body of a claim of a new consumer on a flat host.
+func oneClaim(host string) []byte {
+	return fmt.Appendf(nil, `{"allocations": {"%s": {"resources": {"VCPU": 1, "MEMORY_MB": 1024, "DISK_GB": 10}}}, `+
+		`"consumer_generation": null, "project_id": "bench", "user_id": "bench", "consumer_type": "INSTANCE"}`, host)
+}

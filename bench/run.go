@@ -29,14 +29,10 @@ func (o *options) do(ctx context.Context, out, log io.Writer) (ok bool, err erro
 	}
 	defer l.close()
 	switch {
-	case o.soak > 0:
-		return l.soakFor(out)
 	case o.record:
 		return l.recordRuns(out)
 	case len(o.programs) > 0:
 		return l.ablate(out)
-	case o.scaling != "":
-		return true, l.scale(out)
 	default:
 		return l.table(out)
 	}

@@ -33,8 +33,7 @@ func table(smaller int) []row {
 		hugeClouds(smaller),
 		claimCycles(smaller),
 		fullHosts(),
-		otherReads(smaller),
-		[]row{bootServers(smaller)},
+		[]row{agentCycles(smaller), bootServers(smaller)},
 	)
 }
 
@@ -217,19 +216,12 @@ func fullHosts() []row {
 	}
 }
 
-// otherReads are those that are not for candidates, and candidates among writes.
-func otherReads(smaller int) []row {
-	return []row{
-		{
-			"agent-reads", "periodic reads of a compute agent",
-			agentReads{hosts("flat", 1000, smaller)},
-			[]bar{atMost("cpu / canned", 3)},
-		},
-		{
-			"beside-writes", "candidates with 1,000 concurrent writes/s",
-			concurrent{cloud: hosts("flat", 10_000, smaller), query: limited(oneZone, "1000"), reads: 200, writes: 1000},
-			[]bar{atMost("p99 with / without writes", 2)},
-		},
+// agentCycles are the reads that are not for candidates.
+func agentCycles(smaller int) row {
+	return row{
+		"agent-reads", "periodic reads of a compute agent",
+		agentReads{hosts("flat", 1000, smaller)},
+		[]bar{atMost("cpu / canned", 3)},
 	}
 }
 

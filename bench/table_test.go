@@ -18,7 +18,7 @@ func TestTableIsComplete(t *testing.T) {
 	}
 	want := []string{
 		"wide-all", "bandwidth-100000", "claims-sqlite", "claims-mariadb-1", "claims-mariadb-16", "round-trips",
-		"until-full-sqlite", "until-full-mariadb", "agent-reads", "beside-writes", "boots",
+		"until-full-sqlite", "until-full-mariadb", "agent-reads", "boots",
 		"nova-bandwidth-1000-mariadb", "nova-flat-1000-mariadb",
 	}
 	for _, cloud := range []string{"flat-1000", "nested-1000", "bandwidth-1000", "bandwidth-100000"} {

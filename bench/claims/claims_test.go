@@ -115,13 +115,14 @@ func TestRunFillsACloud(t *testing.T) {
 	}
 }
 
-func TestRunReleasesWhatItClaimed(t *testing.T) {
+func TestRunReleasesTheOldestClaims(t *testing.T) {
 	c := &cloud{room: 100}
-	r, err := run(t, c, claims.Plan{Clients: 2, Time: 20 * time.Millisecond, Keep: 3, Drain: true})
+	r, err := run(t, c, claims.Plan{Clients: 2, Time: 20 * time.Millisecond, Keep: 3})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Claims == 0 || r.Claims != c.puts || r.Releases != c.deletes || len(c.holds) != 0 || c.room != 100 {
+	if r.Claims == 0 || r.Claims != c.puts || r.Releases != c.deletes ||
+		len(c.holds) != r.Claims-r.Releases || len(c.holds) > 2*3 {
 		t.Errorf("%d claims and %d releases, the cloud has seen %d and %d, holds %d, room %d", r.Claims, r.Releases, c.puts,
 			c.deletes, len(c.holds), c.room)
 	}

@@ -15,11 +15,9 @@ type Plan struct {
 	Headers []string
 	Clients int
 	Time    time.Duration      // no cycle begins later
-	Pace    float64            // cycles a second of all clients together; 0 for the maximum
 	Keep    int                // bound of a client's claims, the oldest beyond it are released; negative: none
 	Query   func(n int) string // the n-th question of a client
 	Seed    uint64             // of the first client; the others have the next ones
-	Drain   bool               // at the end, clients release their claims
 }
 
 // A Result is the result of a plan.
@@ -81,7 +79,6 @@ func (p Plan) client(i int, begin time.Time) (r Result, err error) {
 	}
 	defer c.Close()
 	for n := 0; time.Since(begin) < p.Time; n++ {
-		p.wait(begin, i, n)
 		more, err := p.cycle(c, &r, n)
 		if err != nil {
 			return r, err
@@ -90,27 +87,8 @@ func (p Plan) client(i int, begin time.Time) (r Result, err error) {
 			break
 		}
 	}
-	err = p.drain(c, &r)
 	r.Parts = c.parts
-	return r, err
-}
-
-func (p Plan) drain(c *Client, r *Result) error {
-	for p.Drain && c.Allocated() > 0 {
-		if err := c.Release(); err != nil {
-			return err
-		}
-		r.Releases++
-	}
-	return nil
-}
-
-// wait waits for the scheduled time of a client's n-th cycle when there is a pace.
-func (p Plan) wait(begin time.Time, i, n int) {
-	if p.Pace > 0 {
-		turn := float64(n*p.Clients+i) / p.Pace
-		time.Sleep(time.Until(begin.Add(time.Duration(turn * float64(time.Second)))))
-	}
+	return r, nil
 }
 
 // cycle makes a claim and releases one, and reports whether there was a candidate left to claim.

@@ -16,11 +16,6 @@ type Plan struct {
 	Time    time.Duration // no request begins later, except the first of each connection
 	Want    int           // the status of every answer; another is an error
 
-	// Pace is the number of requests a second of all connections together, 0 for the maximum. The
-	// time of a request then counts from its scheduled time, so that one slow answer does not hide
-	// the waits of later ones.
-	Pace float64
-
 	// Next returns the i-th request of a connection, counted from 0. It is
 	// called from several goroutines.
 	Next func(conn, i int) Request
@@ -57,21 +52,6 @@ func Run(p Plan) (Result, error) {
 	return sum, errors.Join(errs...)
 }
 
-// due waits for the scheduled time of a request when there is a pace, and returns the begin of its
-// measured time: the present, or the scheduled time when the connection was busy then. A late
-// wake-up by the timer is not counted against the server.
-func (p Plan) due(start time.Time, conn, i int) time.Time {
-	if p.Pace == 0 {
-		return time.Now()
-	}
-	turn := start.Add(time.Duration(float64(i*max(1, p.Conns)+conn) / p.Pace * float64(time.Second)))
-	if late := time.Until(turn); late > 0 {
-		time.Sleep(late)
-		return time.Now()
-	}
-	return turn
-}
-
 func (p Plan) loop(conn int, start time.Time) (r Result, err error) {
 	c, err := Dial(p.Addr, p.Headers...)
 	if err != nil {
@@ -80,7 +60,7 @@ func (p Plan) loop(conn int, start time.Time) (r Result, err error) {
 	defer c.Close()
 	for i := 0; i == 0 || time.Since(start) < p.Time; i++ {
 		q := p.Next(conn, i)
-		begin := p.due(start, conn, i)
+		begin := time.Now()
 		status, size, err := c.Drop(q)
 		if err != nil {
 			return r, err
