@@ -29,8 +29,8 @@ func NewSchema(opts engine.Options) Schema {
 }
 
 // Hooks are what the engine opens a database with.
-func (s Schema) Hooks() engine.Schema {
-	return engine.Schema{
+func (s Schema) Hooks() sqlconn.Schema {
+	return sqlconn.Schema{
 		Look: s.look, Prepare: s.prepareWhole,
 		Known: sqlconn.Naming{
 			Section: "placement_database", Database: "placement", Allow: "sync_on_startup, or `berth db sync`",

@@ -23,7 +23,7 @@ func (s *Engine[N]) transact(next func() *job[N]) ([]*job[N], error) {
 		first = gathered(next)
 		next = each(first)
 	}
-	if err := s.files.Check(); err != nil {
+	if err := s.db.Files().Check(); err != nil {
 		return gathered(next), err
 	}
 	ses := s.Writer.Own()
@@ -184,7 +184,7 @@ func (s *Engine[N]) commit(ses *sqlconn.Session, members []*job[N]) error {
 		if err := ses.Do("COMMIT"); err != nil {
 			return err
 		}
-		if err := s.files.Check(); errors.Is(err, sqlconn.ErrFileLost) {
+		if err := s.db.Files().Check(); errors.Is(err, sqlconn.ErrFileLost) {
 			return err // what was committed may be in a file that cannot be opened again
 		}
 		if s.service.Watched {
@@ -192,7 +192,7 @@ func (s *Engine[N]) commit(ses *sqlconn.Session, members []*job[N]) error {
 				s.memory.Append(body, time.Now())
 			}
 		}
-		if s.files.Tight() {
+		if s.db.Files().Tight() {
 			s.checkpoint(ses)
 		}
 		return nil

@@ -3,10 +3,11 @@
 // service is a [Service].
 //
 // A store makes an [Engine] with New, opens it, and runs its Views and Updates on it; an operator's
-// program works on a database by a [Tool]. From the top down: tool.go; open.go, open_file.go and
-// open_server.go (connections and tables); update.go (the writing goroutine) with batch.go (one
-// transaction) and settle.go (a commit without an answer); view.go (reading); log.go (the change
-// log); engine.go (what all of these share); then queue.go, which knows no Engine.
+// program works on a database by a [Tool]. Both stand on a [sqlconn.Database], which has the
+// connections. From the top down: tool.go and open.go; own_tables.go and versioned.go (tables of
+// Berth's design); update.go (the writing goroutine) with batch.go (one transaction) and settle.go
+// (a commit without an answer); view.go (reading); log.go (the change log); engine.go (what all of
+// these share); then queue.go, which knows no Engine.
 //
 // # Writing
 //
@@ -37,9 +38,6 @@
 package engine
 
 import (
-	"context"
-	"database/sql"
-	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -53,17 +51,9 @@ import (
 // once Open has returned, and must be closed. N is what an Update notes of its changes.
 type Engine[N any] struct {
 	// opts have their defaults; opts, d and service do not change after Open.
-	opts   Options
-	d      *sqlconn.Dialect
-	dbs    []*sql.DB      // of files
-	dialer sqlconn.Dialer // of servers
-
-	// host and epoch are written by whichever session connects.
-	host     atomic.Value // string: the host of the newest connection
-	epoch    atomic.Int64 // rises when that changes
-	sessions []*sqlconn.Session
-	release  func()             // gives up the lock on the file
-	files    *sqlconn.OpenFiles // nil of servers and in memory
+	opts Options
+	db   *sqlconn.Database
+	d    *sqlconn.Dialect // of db
 
 	// Writer has the session for Updates, readers those for Views. In
 	// memory they are one pool of one session.
@@ -92,17 +82,16 @@ func New[N any](opts Options, kind Service[N]) *Engine[N] {
 		kind.Encode = func([]N) (body string, note N) { return "", note }
 		kind.Decode = func(string) (note N) { return note }
 	}
-	return &Engine[N]{
-		opts: opts.WithDefaults(), d: sqlconn.SQLiteDialect, release: func() {}, service: kind,
-		memory: changelog.NewMemory(),
-	}
+	opts = opts.WithDefaults()
+	db := sqlconn.NewDatabase(opts.source())
+	return &Engine[N]{opts: opts, db: db, d: db.Dialect(), service: kind, memory: changelog.NewMemory()}
 }
 
 // Options are those of the engine, with the defaults for what was left zero.
 func (s *Engine[N]) Options() Options { return s.opts }
 
-// Dialect is what the database disagrees on with others. It is known when the engine is open.
-func (s *Engine[N]) Dialect() *sqlconn.Dialect { return s.d }
+// Dialect is what the database disagrees on with others. It is known when the tables are prepared.
+func (s *Engine[N]) Dialect() *sqlconn.Dialect { return s.db.Dialect() }
 
 // again reports whether what failed with a driver's error may succeed when it is
 // tried again.
@@ -126,7 +115,7 @@ func (s *Engine[N]) isClosing() bool {
 // Usable returns an Unavailable fault with ErrFileLost in its chain when the store is known to
 // have lost its file, else nil. It touches neither the database nor the file, which is looked
 // for every second and with each Update.
-func (s *Engine[N]) Usable() error { return s.files.Known() }
+func (s *Engine[N]) Usable() error { return s.db.Files().Known() }
 
 // Close waits for queued Updates and running Views, and releases the file. What
 // comes later is refused as Unavailable. Further calls wait for the first.
@@ -155,56 +144,5 @@ func (s *Engine[N]) shut() error {
 	if s.Writer != s.readers {
 		s.Writer.Drain()
 	}
-	err := s.disconnect()
-	s.release()
-	return err
-}
-
-// disconnect closes what connect opened, the last first: the writer goes after
-// the readers and, being the last on the file, folds the log into it.
-func (s *Engine[N]) disconnect() error {
-	for _, ses := range s.sessions {
-		ses.Close()
-	}
-	var first error
-	for _, db := range slices.Backward(s.dbs) {
-		if err := db.Close(); err != nil && first == nil {
-			first = s.d.Translate("closing the database", err)
-		}
-	}
-	if s.dialer != nil {
-		if err := s.dialer.Close(); err != nil && first == nil {
-			first = s.d.Translate("closing the database", err)
-		}
-	}
-	s.sessions, s.dbs = nil, nil
-	return first
-}
-
-// newSession returns a session that connects when it is first used. The time-out of a driver that
-// bounds its statements itself is left to it (Dialect.Bounded).
-func (s *Engine[N]) newSession(r sqlconn.Role) *sqlconn.Session {
-	timeout := sqlconn.DefaultResponseTimeout
-	if s.d.Bounded {
-		timeout = 0
-	}
-	var ses *sqlconn.Session
-	ses = sqlconn.NewSession(s.d, func(ctx context.Context) (*sql.Conn, error) {
-		conn, at, err := s.dialer.Dial(ctx, r)
-		if err != nil {
-			return nil, sqlconn.ConnectFailure(err)
-		}
-		ses.Reached(at)
-		if old := s.host.Swap(at.Host); old != nil && old != at.Host {
-			// Others may still talk to a host that was taken out of
-			// service and does not say so.
-			s.epoch.Add(1)
-		}
-		if s.opts.Metrics.Reconnected != nil {
-			s.opts.Metrics.Reconnected()
-		}
-		return conn, nil
-	})
-	ses.Limit(timeout, s.opts.Server.Recycle, &s.epoch)
-	return ses
+	return s.db.Close()
 }

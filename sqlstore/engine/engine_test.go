@@ -26,7 +26,7 @@ import (
 // hooks are a service with one table, whose Updates note texts.
 func hooks() engine.Service[string] {
 	return engine.Service[string]{
-		Schema: engine.Schema{
+		Schema: sqlconn.Schema{
 			Look: func(context.Context, *sqlconn.Session) error { return nil },
 			Prepare: func(_ context.Context, ses *sqlconn.Session) error {
 				return ses.Do("CREATE TABLE IF NOT EXISTS things (id INTEGER PRIMARY KEY, name TEXT UNIQUE)")

@@ -2,28 +2,29 @@ package engine
 
 import (
 	"context"
-	"fmt"
-	"strings"
+
+	"github.com/berthcloud/berth/sqlstore/logtable"
+	"github.com/berthcloud/berth/sqlstore/sqlconn"
 )
 
 // Open opens the database that the options name and begins to serve.
 func (s *Engine[N]) Open(ctx context.Context) error {
-	if s.opts.Server != nil {
-		if err := s.openServer(ctx); err != nil {
-			_ = s.disconnect()
-			return fmt.Errorf("opening the database %s on %s: %w",
-				s.opts.Server.Database, strings.Join(s.opts.Server.Hosts, ", "), err)
-		}
-		return nil
+	writer, readers, err := s.db.Open(ctx, wholeSchema(s.service.Schema, s.opts), s.opts.Readers)
+	if err != nil {
+		return err
 	}
-	if s.opts.Path == Memory {
-		if err := s.openMemory(ctx); err != nil {
-			return fmt.Errorf("opening a database in memory: %w", err)
-		}
-		return nil
+	s.d = s.db.Dialect()
+	if s.d.Shared {
+		s.table = logtable.New[N](s.d, s.service.Watched, s.Read)
 	}
-	if err := s.openPath(ctx); err != nil {
-		return fmt.Errorf("opening the database %s: %w", s.opts.Path, err)
-	}
+	s.start(writer, readers)
 	return nil
+}
+
+// source is what a database is opened by.
+func (o Options) source() sqlconn.Source {
+	return sqlconn.Source{
+		Path: o.Path, Server: o.Server, Empty: o.Empty, BusyTimeout: o.BusyTimeout, Logger: o.Logger, Step: o.Step,
+		Connected: o.Metrics.Reconnected,
+	}
 }

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"context"
 	"log/slog"
 	"time"
 
@@ -11,7 +10,7 @@ import (
 // Memory is the Path of a database that is in memory and ends with its Store.
 // It has a single connection, so that Views and Updates run one after the other, and
 // a View or Update started inside another one waits for ever.
-const Memory = ":memory:"
+const Memory = sqlconn.Memory
 
 // Options say which database to open and how. Only Path or Server must be set.
 type Options struct {
@@ -128,7 +127,7 @@ func (o Options) WithDefaults() Options {
 
 // A Service is what an engine has to know of the service whose rows it keeps.
 type Service[N any] struct {
-	Schema Schema
+	Schema sqlconn.Schema
 	// LockStatement is a statement at the beginning of every transaction that writes,
 	// which waits until those of other stores have ended; empty for none.
 	LockStatement string
@@ -151,13 +150,4 @@ type Service[N any] struct {
 	// last line with the time of the database, and a store on a file keeps its newest entries of
 	// more than one line in memory.
 	Watched bool
-}
-
-// A Schema is how a database gets the tables of a kind of store.
-type Schema struct {
-	// Look refuses a database that cannot be used. It only reads.
-	Look func(context.Context, *sqlconn.Session) error
-	// Prepare makes the tables, or brings them to what the program knows.
-	Prepare func(context.Context, *sqlconn.Session) error
-	Known   sqlconn.Naming
 }

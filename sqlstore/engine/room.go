@@ -92,7 +92,7 @@ func (s *Engine[N]) probeServer(ses *sqlconn.Session) error {
 // are running allow: it does not wait for them. Its failure has no consequence but that there is no
 // more room than before.
 func (s *Engine[N]) checkpoint(ses *sqlconn.Session) {
-	if s.files == nil {
+	if s.db.Files() == nil {
 		return // in memory
 	}
 	_ = ses.Do("PRAGMA busy_timeout = 0")

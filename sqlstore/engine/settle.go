@@ -28,7 +28,7 @@ func errUnknown(err error) error {
 func (s *Engine[N]) settle(e changelog.Entry, members []*job[N]) (committed bool, err error) {
 	s.opts.Logger.Warn("a commit was not answered: looking it up", "updates", len(members))
 	// The old connection may be stuck, with its locks.
-	ses := s.newSession(sqlconn.Writing)
+	ses := s.db.NewSession(sqlconn.Writing)
 	defer ses.Close()
 	// In any case the number is used.
 	defer s.table.Renew()

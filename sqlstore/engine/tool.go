@@ -3,7 +3,6 @@ package engine
 import (
 	"cmp"
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -33,8 +32,10 @@ const (
 // A Tool is a database that an operator's program works on, while the services run or while
 // none runs. Opening it changes nothing. It is for one goroutine; Close it.
 type Tool struct {
-	s      *Engine[struct{}] // the settings and connections of one, without its goroutine
-	ses    *sqlconn.Session
+	opts   Options
+	schema sqlconn.Schema
+	db     *sqlconn.Database
+	ses    *sqlconn.Session // nil while there is no file
 	access Access
 	path   string // of the file, empty on a server
 }
@@ -51,8 +52,15 @@ const strictMode = "TRADITIONAL"
 // OpenTool opens a database for an operator's program. Of the options those count that say
 // where it is, and Logger. A file that another berth has is ErrInUse, unless the
 // access is Look; one that is not there is fs.ErrNotExist, unless it is Make.
-func OpenTool(ctx context.Context, opts Options, access Access, kind Schema) (*Tool, error) {
-	t := &Tool{s: New(opts, Service[struct{}]{Schema: kind}), access: access}
+func OpenTool(ctx context.Context, opts Options, access Access, schema sqlconn.Schema) (*Tool, error) {
+	opts = opts.WithDefaults()
+	if opts.Server != nil {
+		// A tool may be silent itself in the middle of a transaction.
+		server := *opts.Server
+		server.ResponseTimeout, server.Recycle, server.SQLMode = toolTimeout, 0, strictMode
+		opts.Server = &server
+	}
+	t := &Tool{opts: opts, schema: schema, db: sqlconn.NewDatabase(opts.source()), access: access}
 	err := t.open(ctx)
 	if err != nil {
 		_ = t.Close()
@@ -64,9 +72,9 @@ func OpenTool(ctx context.Context, opts Options, access Access, kind Schema) (*T
 // open connects, or with Make notes only that there is nothing yet.
 func (t *Tool) open(ctx context.Context) error {
 	switch {
-	case t.s.opts.Server != nil:
+	case t.opts.Server != nil:
 		return t.openServer(ctx)
-	case t.s.opts.Path == Memory:
+	case t.opts.Path == Memory:
 		return errors.New("it is in memory and ends with its process: name a file or a server")
 	}
 	return t.openFile(ctx)
@@ -74,41 +82,25 @@ func (t *Tool) open(ctx context.Context) error {
 
 // Where names the database for people, without a password.
 func (t *Tool) Where() string {
-	if server := t.s.opts.Server; server != nil {
+	if server := t.opts.Server; server != nil {
 		return server.Database + " on " + cmp.Or(strings.Join(server.Hosts, ", "), "this machine")
 	}
-	return t.s.opts.Path
+	return t.opts.Path
 }
 
-// openServer connects with the settings of a tool, which may be silent itself in
-// the middle of a transaction.
+// openServer makes the one connection.
 func (t *Tool) openServer(ctx context.Context) (err error) {
-	server := *t.s.opts.Server
-	server.ResponseTimeout, server.Recycle, server.SQLMode = toolTimeout, 0, strictMode
-	t.s.opts.Server = &server
-	if t.s.d, t.s.dialer, err = sqlconn.NewDialer(server); err != nil {
-		return err
-	}
-	as := sqlconn.Reading
+	role := sqlconn.Reading
 	if t.access >= Change {
-		as = sqlconn.Writing
+		role = sqlconn.Writing
 	}
-	t.ses = sqlconn.NewSession(t.s.d, func(ctx context.Context) (*sql.Conn, error) {
-		conn, at, err := t.s.dialer.Dial(ctx, as)
-		if err != nil {
-			return nil, fmt.Errorf("%w: %w", sqlconn.ErrConnecting, err)
-		}
-		t.ses.Reached(sqlconn.Place{Single: at.Single})
-		return conn, sqlconn.IdleForLong(ctx, t.s.d, conn)
-	})
-	t.ses.Limit(toolTimeout, 0, nil)
-	t.s.sessions = append(t.s.sessions, t.ses)
-	return t.s.reach(ctx, t.ses)
+	t.ses, err = t.db.OpenServer(ctx, role, t.schema.Known)
+	return err
 }
 
 // openFile looks at the file before it does anything to it.
 func (t *Tool) openFile(ctx context.Context) (err error) {
-	if t.path, err = realPath(t.s.opts.Path); err != nil {
+	if t.path, err = sqlconn.RealPath(t.opts.Path); err != nil {
 		return err
 	}
 	if t.access == Look {
@@ -117,14 +109,9 @@ func (t *Tool) openFile(ctx context.Context) (err error) {
 	if err := t.there(); err != nil && t.access != Make {
 		return err
 	}
-	if err := sqlconn.CheckPlace(t.path); err != nil {
+	if err := t.db.Lock(t.path); err != nil {
 		return err
 	}
-	release, err := sqlconn.LockFile(t.path)
-	if err != nil {
-		return err
-	}
-	t.s.release = release
 	empty, err := sqlconn.CheckFile(t.path)
 	switch {
 	case err != nil:
@@ -152,7 +139,7 @@ func (t *Tool) lookAtFile(ctx context.Context) error {
 	if err != nil {
 		return t.there()
 	}
-	source := sqlconn.SQLiteURI(t.path, "rw", sqlconn.BusyPragma(t.s.opts.BusyTimeout), "query_only(1)")
+	source := sqlconn.SQLiteURI(t.path, "rw", sqlconn.BusyPragma(t.opts.BusyTimeout), "query_only(1)")
 	if info.Mode().Perm()&0o222 == 0 {
 		source = sqlconn.ReadOnlyURI(t.path)
 	}
@@ -162,31 +149,26 @@ func (t *Tool) lookAtFile(ctx context.Context) error {
 // connectFile connects to a file that is this process's own, making it when it
 // is to be written.
 func (t *Tool) connectFile(ctx context.Context) error {
-	pragmas := []string{sqlconn.BusyPragma(t.s.opts.BusyTimeout), "query_only(1)"}
+	pragmas := []string{sqlconn.BusyPragma(t.opts.BusyTimeout), "query_only(1)"}
 	if t.access >= Change {
 		if err := sqlconn.CreateFile(t.path); err != nil {
 			return err
 		}
-		pragmas = sqlconn.WriterPragmas(t.s.opts.BusyTimeout)
+		pragmas = sqlconn.WriterPragmas(t.opts.BusyTimeout)
 	}
 	return t.connect(ctx, sqlconn.SQLiteURI(t.path, "rw", pragmas...))
 }
 
 // connect makes the one connection of a tool to a file.
-func (t *Tool) connect(ctx context.Context, source string) error {
-	all, err := t.s.connect(ctx, source, 1)
-	if err == nil {
-		t.ses = all[0]
-	}
+func (t *Tool) connect(ctx context.Context, source string) (err error) {
+	t.ses, err = t.db.OpenFile(ctx, source)
 	return err
 }
 
 // Close ends the connection and unlocks the file.
 func (t *Tool) Close() error {
-	err := t.s.disconnect()
-	t.s.release()
-	t.ses, t.s.release = nil, func() {}
-	return err
+	t.ses = nil
+	return t.db.Close()
 }
 
 // Exists reports whether there is a database already. A file that is to be made is not.
@@ -207,18 +189,20 @@ func (t *Tool) Use(ctx context.Context, fn func(context.Context, *sqlconn.Sessio
 }
 
 // Server reports whether the database is on a server.
-func (t *Tool) Server() bool { return t.s.d.Shared }
+func (t *Tool) Server() bool { return t.db.Dialect().Shared }
 
 // OwnUpgrade returns the version of Berth's own tables on a server, 0 for none, and the one that
 // PrepareServer brings them to. Tables of a newer program are an error.
 func (t *Tool) OwnUpgrade(r *sqlconn.Tx) (from, to int, err error) {
-	from, err = t.s.ownVersion(r)
-	return from, t.s.opts.OwnTables.Version, err
+	from, err = ownVersion(r, t.opts, t.schema.Known)
+	return from, t.opts.OwnTables.Version, err
 }
 
 // PrepareServer makes the tables of the Schema, and the engine's own, unless they exist. The
 // database must be on a server.
-func (t *Tool) PrepareServer(ctx context.Context) error { return t.s.prepareServer(ctx, t.ses) }
+func (t *Tool) PrepareServer(ctx context.Context) error {
+	return wholeSchema(t.schema, t.opts).Prepare(ctx, t.ses)
+}
 
 // Read runs fn in a transaction that only reads and sees one consistent state. It is not tried
 // again.
@@ -226,27 +210,27 @@ func (t *Tool) Read(ctx context.Context, fn func(*sqlconn.Tx) error) error {
 	if t.ses == nil {
 		return errNoDatabase
 	}
-	if err := t.ses.Begin(ctx, t.s.d.BeginRead); err != nil {
-		return t.s.d.Translate("beginning to read", err)
+	if err := t.ses.Begin(ctx, t.db.Dialect().BeginRead); err != nil {
+		return t.db.Dialect().Translate("beginning to read", err)
 	}
 	err := fn(t.ses.Tx(ctx))
 	if end := t.ses.Do("ROLLBACK"); err == nil {
-		err = t.s.d.Translate("ending to read", end)
+		err = t.db.Dialect().Translate("ending to read", end)
 	}
 	return err
 }
 
 // Write runs fn in one transaction. It is not tried again.
 func (t *Tool) Write(ctx context.Context, fn func(*sqlconn.Tx) error) error {
-	if err := t.ses.Begin(ctx, t.s.d.Begin); err != nil {
-		return t.s.d.Translate("beginning to write", err)
+	if err := t.ses.Begin(ctx, t.db.Dialect().Begin); err != nil {
+		return t.db.Dialect().Translate("beginning to write", err)
 	}
 	err := fn(t.ses.Tx(ctx).Stamped(sqlconn.Stamp(time.Now())))
 	if err == nil {
 		err = ctx.Err()
 	}
 	if err == nil {
-		return t.s.d.Translate("committing", t.ses.Do("COMMIT"))
+		return t.db.Dialect().Translate("committing", t.ses.Do("COMMIT"))
 	}
 	_ = t.ses.Do("ROLLBACK")
 	return err
@@ -255,14 +239,14 @@ func (t *Tool) Write(ctx context.Context, fn func(*sqlconn.Tx) error) error {
 // Attempt is Write for a function that may run again from its start: it is tried again after a
 // collision until Options.RetryTime is over.
 func (t *Tool) Attempt(ctx context.Context, fn func(*sqlconn.Tx) error) error {
-	return retry(ctx, t.s.opts.RetryTime, maxAttempts, func() (again bool, err error) {
+	return retry(ctx, t.opts.RetryTime, maxAttempts, func() (again bool, err error) {
 		var cause error
 		err = t.Write(ctx, func(w *sqlconn.Tx) error {
 			err := fn(w)
 			cause = w.Cause
 			return err
 		})
-		return err != nil && cause != nil && t.s.d.Retryable(cause), err
+		return err != nil && cause != nil && t.db.Dialect().Retryable(cause), err
 	})
 }
 

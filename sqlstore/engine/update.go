@@ -99,7 +99,7 @@ func (s *Engine[N]) write() {
 			if s.d.Shared {
 				s.CleanLog()
 			} else {
-				_ = s.files.Check() // it logs what it finds
+				_ = s.db.Files().Check() // it logs what it finds
 			}
 		case <-probe.C:
 			if s.Writable() != nil {

@@ -131,9 +131,8 @@ func TestOwnVersionsAreChecked(t *testing.T) {
 			if err := tc.made.Upgrade(r, 0, Options{}.WithDefaults(), sqlconn.Naming{}); err != nil {
 				t.Fatal(err)
 			}
-			e := New(Options{OwnTables: tc.program, Sync: tc.sync},
-				Service[string]{Schema: Schema{Known: sqlconn.Naming{Allow: "sync_on_startup"}}})
-			at, err := e.ownVersion(r)
+			opts := Options{OwnTables: tc.program, Sync: tc.sync}
+			at, err := ownVersion(r, opts, sqlconn.Naming{Allow: "sync_on_startup"})
 			if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("ownVersion = %v, want %q", err, tc.want)
 			}

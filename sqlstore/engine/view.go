@@ -29,7 +29,7 @@ func (s *Engine[N]) Read(ctx context.Context, fn func(*sqlconn.Tx) error) error 
 // with what was true when it was.
 func (s *Engine[N]) failed(t *sqlconn.Tx, err error) bool {
 	if errors.Is(t.Cause, sqlconn.ErrDemoted) {
-		s.epoch.Add(1)
+		s.db.RenewConnections()
 	}
 	return err != nil && t.Cause != nil && s.again(t.Cause)
 }
@@ -55,7 +55,7 @@ func (s *Engine[N]) readOnce(ctx context.Context, fn func(*sqlconn.Tx) error) (a
 // another try may not meet. The transaction is rolled back, never committed: it wrote nothing, and
 // a rollback cannot fail for what others did.
 func (s *Engine[N]) viewOnce(ctx context.Context, fn func(*sqlconn.Tx) error) (again bool, err error) {
-	if err := s.files.Check(); err != nil {
+	if err := s.db.Files().Check(); err != nil {
 		return false, err
 	}
 	ses, err := s.readers.Borrow(ctx)

@@ -58,7 +58,7 @@ func newRowStore(kind rowKind, opts engine.Options) *rowStore {
 	}
 	s := &rowStore{rowKind: kind}
 	cur := engine.Service[rows.Notes]{
-		Schema: engine.Schema{Look: s.look, Prepare: s.prepare, Known: kind.known()},
+		Schema: sqlconn.Schema{Look: s.look, Prepare: s.prepare, Known: kind.known()},
 		Encode: encodeNotes, Decode: decodeNotes, WritesHaveEntries: true,
 	}
 	if opts.Server != nil {

@@ -1,9 +1,9 @@
 // Package sqlconn has connections to SQL databases, and the transactions on them.
 //
-// From the top down: dial.go chooses the dialer of a server (mysql.go, postgres.go); tx.go has what
-// statements are run with, pool.go and session.go the connections below it, and dialect.go what the
-// databases disagree on. A database in a file is locked (lock.go), checked (file.go) and watched
-// (file_lost.go).
+// From the top down: database.go opens a database and closes it; dial.go chooses the dialer of a
+// server (mysql.go, postgres.go); tx.go has what statements are run with, pool.go and session.go
+// the connections below it, and dialect.go what the databases disagree on. A database in a file is
+// locked (lock.go), checked (file.go) and watched (file_lost.go).
 //
 // There is one set of statements for all databases. What they disagree on is a [Dialect]:
 // SQLite in a file, MariaDB or MySQL, and PostgreSQL as servers. A [Session] is one connection,
