@@ -332,10 +332,10 @@ func TestDetachOfPortWithoutAllocation(t *testing.T) {
 }
 
 // What a port requests changes while a server gets it, or loses it, before whichever request: the
-// server has allocations for what its ports request in the end. A sample has every second
+// server has allocations for what its ports request in the end. A sample has every fourth
 // request.
 func TestPortThatChanges(t *testing.T) {
-	first, step := sweep.Every(t, 2)
+	first, step := sweep.Every(t, 4)
 	for _, name := range []string{"Boot", "Attach", "Detach", "Delete"} {
 		s := scenarios[name]
 		for _, rate := range []int64{0, 500, 2000} {
@@ -358,9 +358,9 @@ func TestPortThatChanges(t *testing.T) {
 	}
 }
 
-// The same when the policy is that of the port's network. A sample has every second request.
+// The same when the policy is that of the port's network. A sample has every fourth request.
 func TestNetworkThatChanges(t *testing.T) {
-	first, step := sweep.Every(t, 2)
+	first, step := sweep.Every(t, 4)
 	for _, name := range []string{"Attach", "Detach", "Delete"} {
 		for _, rate := range []int64{0, 500, 2000} {
 			if racetest.Few() && rate != 2000 {

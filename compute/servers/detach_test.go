@@ -93,9 +93,9 @@ func (w *fixture) theOne(name string) network.ID {
 }
 
 // A port that is removed while it is taken from a server, or given to one, before whichever
-// request: what it held is given back, once. A sample has every second request.
+// request: what it held is given back, once. A sample has every fourth request.
 func TestPortThatIsRemovedMeanwhile(t *testing.T) {
-	first, step := sweep.Every(t, 2)
+	first, step := sweep.Every(t, 4)
 	for name, s := range besides {
 		for _, to := range []string{"placement", "network"} {
 			if racetest.Few() && (name != "Detach" || to == "placement") {
@@ -127,9 +127,9 @@ func TestPortThatIsRemovedMeanwhile(t *testing.T) {
 }
 
 // The same when the process ends, or a request is not answered, and the port is removed before the
-// next one goes on. A sample has every second request.
+// next one goes on. A sample has every fourth request.
 func TestPortThatIsRemovedAfterwards(t *testing.T) {
-	first, step := sweep.Every(t, 2)
+	first, step := sweep.Every(t, 4)
 	for name, s := range besides {
 		for _, how := range []string{"process", "network before", "network after", "placement after"} {
 			if racetest.Few() && (name != "Detach" || how != "process") {

@@ -622,9 +622,9 @@ func (w *fixture) afterwards(after string) {
 
 // Whatever happens on the way to a peer service, at whatever request: as soon as the way is
 // free, all that is allocated, bound and made belongs to a server, and no server is stuck. A
-// sample has a quarter of the scenarios.
+// sample has an eighth of the scenarios.
 func TestServersSurviveTheirPeers(t *testing.T) {
-	names := sweep.Sample(t, slices.Sorted(maps.Keys(scenarios)), 4)
+	names := sweep.Sample(t, slices.Sorted(maps.Keys(scenarios)), 8)
 	if racetest.Few() {
 		names = []string{"Boot"}
 	}
@@ -674,10 +674,10 @@ func (j *jumping) Update(ctx context.Context, now time.Time, fn func(compute.Wri
 }
 
 // Whenever the clock is set back or forward, no other service takes what is carried out, and
-// nothing waits for the clock; also when the process ends then. A sample has a quarter of the
+// nothing waits for the clock; also when the process ends then. A sample has an eighth of the
 // scenarios.
 func TestServersSurviveTheClock(t *testing.T) {
-	names := sweep.Sample(t, slices.Sorted(maps.Keys(scenarios)), 4)
+	names := sweep.Sample(t, slices.Sorted(maps.Keys(scenarios)), 8)
 	if racetest.Few() {
 		names = []string{"Boot"}
 	}
@@ -774,10 +774,10 @@ func TestTakeOverOfEndedRuns(t *testing.T) {
 	}
 }
 
-// Wherever the process ends, the next one finishes what it had begun. A sample has every second
+// Wherever the process ends, the next one finishes what it had begun. A sample has every fourth
 // transaction.
 func TestServersSurviveTheProcess(t *testing.T) {
-	first, step := sweep.Every(t, 2)
+	first, step := sweep.Every(t, 4)
 	for name, s := range scenarios {
 		if racetest.Few() && name != "Boot" {
 			continue

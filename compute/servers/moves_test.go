@@ -167,9 +167,9 @@ func TestPortsDeletedWhileResized(t *testing.T) {
 
 // A port gets a smaller policy while its server moves, before whichever request: the server and its
 // migration have what the flavor and the ports request, on the hosts of each, whether the move
-// succeeds or is undone. A sample has every second request.
+// succeeds or is undone. A sample has every fourth request.
 func TestPortsThatShrinkWhileServersMove(t *testing.T) {
-	first, step := sweep.Every(t, 2)
+	first, step := sweep.Every(t, 4)
 	for _, name := range []string{
 		"Resize", "ResizeReverted", "ResizeDestinationFails", "Live", "LiveDestinationFails", "Evacuate", "Unshelve",
 	} {
@@ -263,9 +263,9 @@ func TestPortsThatGrowWhileServersWait(t *testing.T) {
 }
 
 // Whatever request is not answered while such a server goes back: it has what its other ports
-// request, and keeps that when the port is detached. A sample has a quarter of the requests.
+// request, and keeps that when the port is detached. A sample has an eighth of the requests.
 func TestGrownPortsSurviveTheWire(t *testing.T) {
-	first, step := sweep.Every(t, 4)
+	first, step := sweep.Every(t, 8)
 	for _, to := range []string{"placement", "network"} {
 		if racetest.Few() && to == "network" {
 			continue

@@ -23,10 +23,10 @@ func (w *fixture) path(to string) *breakable {
 }
 
 // A request that is not answered takes effect later, whichever it is, while its worker lives: in
-// the end, all that is allocated, bound and made belongs to a server all the same. A sample has a
-// quarter of the scenarios.
+// the end, all that is allocated, bound and made belongs to a server all the same. A sample has an
+// eighth of the scenarios.
 func TestRequestsThatTakeEffectLate(t *testing.T) {
-	names := sweep.Sample(t, slices.Sorted(maps.Keys(scenarios)), 4)
+	names := sweep.Sample(t, slices.Sorted(maps.Keys(scenarios)), 8)
 	if racetest.Few() {
 		names = []string{"Boot"}
 	}
@@ -54,10 +54,10 @@ func TestRequestsThatTakeEffectLate(t *testing.T) {
 }
 
 // A worker stalls, at whichever request, until its lease has expired and another one has carried
-// out its operation: what it does when it goes on has no effect. A sample has a quarter of the
+// out its operation: what it does when it goes on has no effect. A sample has an eighth of the
 // scenarios.
 func TestTwoLivingWorkers(t *testing.T) {
-	names := sweep.Sample(t, slices.Sorted(maps.Keys(scenarios)), 4)
+	names := sweep.Sample(t, slices.Sorted(maps.Keys(scenarios)), 8)
 	if racetest.Few() {
 		names = []string{"Boot"}
 	}

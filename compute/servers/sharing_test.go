@@ -279,9 +279,9 @@ func storedFixture(t *testing.T) *fixture {
 
 // Whatever happens on the way to placement while a server moves, at whatever request, and wherever
 // the process ends, the server has of the shared storage what its flavor requests, once. A sample
-// has a third of the moves.
+// has a sixth of the moves.
 func TestSharedStorageSurvives(t *testing.T) {
-	names := sweep.Sample(t, sharedMoves, 3)
+	names := sweep.Sample(t, sharedMoves, 6)
 	if racetest.Few() {
 		names = []string{"ResizeReverted"}
 	}
@@ -306,7 +306,7 @@ func TestSharedStorageSurvives(t *testing.T) {
 		t.Run(name+"/process", func(t *testing.T) {
 			t.Parallel()
 			w := storedFixture(t)
-			first, step := sweep.Every(t, 2)
+			first, step := sweep.Every(t, 4)
 			if racetest.Few() {
 				step = 4
 			}

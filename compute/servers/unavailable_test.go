@@ -83,9 +83,9 @@ func (w *fixture) outcome() string {
 // A service that refuses connections for a while changes nothing about what becomes of servers,
 // whatever is done with them, and at whatever request it begins: only requests of users are refused
 // meanwhile. An attachment, whose caller waits, goes on when the service is there again. A sample
-// has an eighth of the scenarios besides Boot.
+// has a twelfth of the scenarios besides Boot.
 func TestServersWaitForServices(t *testing.T) {
-	names := append(sweep.Sample(t, slices.Sorted(maps.Keys(scenarios)), 8), "Boot")
+	names := append(sweep.Sample(t, slices.Sorted(maps.Keys(scenarios)), 12), "Boot")
 	if racetest.Few() {
 		names = []string{"Boot"}
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/berthcloud/berth/internal/rest"
+	"github.com/berthcloud/berth/internal/sweep"
 )
 
 // A row is one kind of request that a client of the recorded cloud sent.
@@ -21,10 +22,13 @@ type row struct {
 }
 
 // TestRecordedRequests sends requests recorded from OpenStack's services, each in situations that
-// lead to each of the recorded statuses.
+// lead to each of the recorded statuses; to upstream's service every night.
 func TestRecordedRequests(t *testing.T) {
 	rows := readRows(t)
 	rest.Each(t, func(t *testing.T, url string) {
+		if strings.HasSuffix(t.Name(), "/Upstream") {
+			sweep.Nightly(t)
+		}
 		c := rest.New(url, rest.Newest)
 		defer c.Close()
 		n := 0

@@ -47,16 +47,17 @@ func TestMoves(t *testing.T) {
 }
 
 // TestMovesWithDebians runs the commands of the page with Berth's compute service with Debian's
-// Placement, Debian's Neutron or both: a sample has one of the three. "berth audit" finds
-// nothing between the moves.
+// Placement, Debian's Neutron or both, every night: TestMoves runs them in every run, and
+// TestBootWithNova has Debian's services. "berth audit" finds nothing between the moves.
 func TestMovesWithDebians(t *testing.T) {
+	sweep.Nightly(t)
 	openstack.Need(t)
 	mixes := map[string]func(*testing.T) *cloud{
 		"Placement": func(t *testing.T) *cloud { return withBerthNetwork(t, debiansAt, startBerthsCompute) },
 		"Neutron":   func(t *testing.T) *cloud { return withNeutron(t, berthAt, startBerthsCompute) },
 		"Both":      func(t *testing.T) *cloud { return withNeutron(t, debiansAt, startBerthsCompute) },
 	}
-	for _, name := range sweep.Sample(t, slices.Sorted(maps.Keys(mixes)), 3) {
+	for _, name := range slices.Sorted(maps.Keys(mixes)) {
 		t.Run(name, func(t *testing.T) {
 			c := mixes[name](t)
 			admin := newTerminal(t, c.login("admin"))

@@ -650,12 +650,12 @@ func (s *stack) withoutService(t *testing.T) {
 }
 
 // parts are of how many faults a sample injects one, and has one repaired. Reading Debian's
-// cloud takes seconds. Three, by which groups of tests are divided, is no factor.
+// cloud takes seconds.
 func (s *stack) parts() (planted, repaired int) {
 	if s.debian {
 		return 8, 16
 	}
-	return 1, 4
+	return 2, 8
 }
 
 // here are the plants of a run that are possible in a stack. A sample has one of so many.

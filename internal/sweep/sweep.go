@@ -16,6 +16,16 @@ var (
 	seed = flag.Uint64("sweep.seed", 1, "take another sample; successive numbers have all cases in the end")
 )
 
+// Nightly skips a test without -sweep.all. It is for those that fail only when something else than
+// this project changes, such as Debian's services, and for combinations of which each part is
+// tested in every run.
+func Nightly(t testing.TB) {
+	t.Helper()
+	if !*all {
+		t.Skip("runs with -sweep.all, as every night")
+	}
+}
+
 // Every returns the first case of a sample that has one of n cases, and how far it is from each to
 // the next. Tests with different names begin with different cases. It writes how to repeat the
 // sample, or to take all cases, to the log of the test.

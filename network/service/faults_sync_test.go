@@ -40,7 +40,7 @@ func TestSyncsSurviveTheWire(t *testing.T) {
 			t.Run(fmt.Sprintf("%s/%v", fault, on), func(t *testing.T) {
 				t.Parallel()
 				d := newDrill(t, placementapitest.New(t, placementservice.DefaultSettings()), fault)
-				first, step := sweep.Every(t, 2)
+				first, step := sweep.Every(t, 4)
 				if on {
 					step = 4
 				}

@@ -66,7 +66,7 @@ func TestScenariosSurviveTheEnd(t *testing.T) {
 	for _, file := range golden.Files(t, "testdata/*.txt") {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			t.Parallel()
-			first, step := sweep.Every(t, 2)
+			first, step := sweep.Every(t, 4)
 			n := 0
 			golden.Answer(t, file, func(t *testing.T, question []string) []string {
 				t.Helper()

@@ -32,7 +32,7 @@ func TestChangedCloudRefusesPlans(t *testing.T) {
 		}
 	}
 	servers, records := 0, 0
-	part := sweep.Sample(t, faults, 2)
+	part := sweep.Sample(t, faults, 4)
 	for _, fault := range part {
 		fc := faulty(t, fault)
 		before := fc.read()

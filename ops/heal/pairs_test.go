@@ -83,7 +83,7 @@ func TestTwoFaultsAreHealed(t *testing.T) {
 // Faults are repaired in any cloud. A sample has half of the clouds.
 func TestFaultsAreHealedInAnyCloud(t *testing.T) {
 	injected, seeds := 0, 0
-	first, step := sweep.Every(t, 2)
+	first, step := sweep.Every(t, 4)
 	for seed := first; seed < 40; seed += step {
 		seeds++
 		var c *cloud.Cloud
