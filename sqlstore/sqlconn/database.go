@@ -296,7 +296,7 @@ func (d *Database) OpenServer(ctx context.Context, r Role, known Naming) (*Sessi
 			return nil, fmt.Errorf("%w: %w", ErrConnecting, err)
 		}
 		ses.Reached(Place{Single: at.Single})
-		return conn, IdleForLong(ctx, d.d, conn)
+		return conn, d.d.idleForLong(ctx, conn)
 	})
 	ses.Limit(d.source.Server.ResponseTimeout, 0, nil)
 	d.sessions = append(d.sessions, ses)

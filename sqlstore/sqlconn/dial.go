@@ -30,13 +30,12 @@ func NewDialer(server Server) (*Dialect, Dialer, error) {
 	return SQLiteDialect, nil, fmt.Errorf("there is no dialect %q", server.Dialect)
 }
 
-// IdleForLong makes a server accept transactions without statements for any time.
-func IdleForLong(ctx context.Context, d *Dialect, conn *sql.Conn) error {
-	if d == PostgreSQLDialect {
-		_, err := conn.ExecContext(ctx, "SET idle_in_transaction_session_timeout = 0")
-		return err
+// idleForLong makes a server accept transactions without statements for any time.
+func (d *Dialect) idleForLong(ctx context.Context, conn *sql.Conn) error {
+	if d.unlimitedIdle == "" {
+		return nil
 	}
-	_, err := conn.ExecContext(ctx, "SET SESSION idle_transaction_timeout = 0")
+	_, err := conn.ExecContext(ctx, d.unlimitedIdle)
 	if mysqlCode(err) == 1193 {
 		return nil // only MariaDB has it
 	}

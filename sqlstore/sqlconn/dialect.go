@@ -75,6 +75,9 @@ type Clauses struct {
 	WithClock string
 	// Enforce makes a session check foreign keys, empty where they always are.
 	Enforce string
+	// unlimitedIdle has the session accept transactions without statements for any time, empty where
+	// nothing bounds it.
+	unlimitedIdle string
 	// Demoted is an expression that is 1 on a server that takes no writes.
 	Demoted string
 }

@@ -40,7 +40,8 @@ LOCK IN SHARE MODE`, // MariaDB has no FOR SHARE
 		// A statement of a round trip of several has its own time.
 		WithClock: "CONCAT(?, UTC_TIMESTAMP(6))",
 		// A number, or in newer servers a word.
-		Demoted: "CASE WHEN CAST(@@GLOBAL.read_only AS CHAR) IN ('0', 'OFF') THEN 0 ELSE 1 END",
+		unlimitedIdle: "SET SESSION idle_transaction_timeout = 0",
+		Demoted:       "CASE WHEN CAST(@@GLOBAL.read_only AS CHAR) IN ('0', 'OFF') THEN 0 ELSE 1 END",
 	},
 	Catalog: Catalog{
 		Collations: `

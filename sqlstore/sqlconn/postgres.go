@@ -37,7 +37,8 @@ FOR SHARE`,
 		WithClock: "CAST(? AS TEXT) || TO_CHAR(CLOCK_TIMESTAMP() AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS.US')",
 		OnConflict: `
 ON CONFLICT DO NOTHING`,
-		Demoted: "CASE WHEN pg_is_in_recovery() THEN 1 ELSE 0 END",
+		unlimitedIdle: "SET idle_in_transaction_session_timeout = 0",
+		Demoted:       "CASE WHEN pg_is_in_recovery() THEN 1 ELSE 0 END",
 	},
 	Catalog: Catalog{
 		hasTable: `
