@@ -187,7 +187,7 @@ func checkCopy(in *inspection) (Verdict, string, error) {
 // others.
 func checkCharset(in *inspection) (Verdict, string, error) {
 	sets, err := sqlconn.List(in.Tx, func(one *sqlconn.Row) string { return one.Text(0) },
-		charsetQuery[in.Session.Dialect.Name])
+		charsetQuery[in.Dialect().Name])
 	if err != nil {
 		return Success, "", err
 	}

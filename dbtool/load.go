@@ -22,7 +22,7 @@ VALUES `
 	for part := range slices.Chunk(rows, loadRows) {
 		args := make([]any, 0, len(part)*len(table.Columns))
 		for _, row := range part {
-			args = append(args, bound(w.Session.Dialect, withoutReferences(table, row))...)
+			args = append(args, bound(w.Dialect(), withoutReferences(table, row))...)
 		}
 		if _, err := w.Exec(head+sqlconn.Tuples(len(part), len(table.Columns)), args...); err != nil {
 			return err
@@ -91,7 +91,7 @@ func bound(d *sqlconn.Dialect, row tuple) []any {
 // sequences sets PostgreSQL's sequences, so that ids continue after the greatest one that was
 // loaded. The other databases do that themselves.
 func sequences(w *sqlconn.Tx) error {
-	if w.Session.Dialect != sqlconn.PostgreSQLDialect {
+	if w.Dialect() != sqlconn.PostgreSQLDialect {
 		return nil
 	}
 	for _, table := range migrations.Tables {

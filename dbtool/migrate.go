@@ -126,7 +126,7 @@ func incomplete(w *sqlconn.Tx, uuids []string, project, user string) (done int, 
 	for _, uuid := range uuids {
 		_, clash, err := w.Insert(`
 INSERT INTO consumers (created_at, uuid, project_id, user_id, generation)
-VALUES (?, ?, ?, ?, 0)`, w.Written, uuid, p, u)
+VALUES (?, ?, ?, ?, 0)`, w.Written(), uuid, p, u)
 		if err != nil {
 			return 0, err
 		}

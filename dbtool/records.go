@@ -159,7 +159,7 @@ FROM resource_providers`, func(row *sqlconn.Row) {
 }
 
 func (l *recordLoader) loadInventories(classes map[int64]string) error {
-	d := l.Session.Dialect
+	d := l.Dialect()
 	ratio := "allocation_ratio"
 	if d == sqlconn.MySQLDialect { // as in selected
 		ratio += " + 0.0E0"

@@ -58,7 +58,7 @@ func (t *Tables) Replication(ctx context.Context) (s Replication, err error) {
 	var dialect *sqlconn.Dialect
 	var user string
 	err = t.Read(ctx, func(r *sqlconn.Tx) (err error) {
-		s, dialect = Replication{Replicas: -1}, r.Session.Dialect
+		s, dialect = Replication{Replicas: -1}, r.Dialect()
 		switch dialect {
 		case sqlconn.MySQLDialect:
 			user, err = s.readMySQL(r)

@@ -77,7 +77,7 @@ func (t *Tables) restore(w *sqlconn.Tx, in io.Reader, m meter) error {
 		return err
 	}
 	later := make(map[string][]tuple)
-	_, err := readDump(w.Context, in, func(table migrations.Table, rows []tuple) error {
+	_, err := readDump(w.Context(), in, func(table migrations.Table, rows []tuple) error {
 		for _, row := range rows {
 			if refersAhead(table, row) {
 				later[table.Name] = append(later[table.Name], row)

@@ -76,13 +76,13 @@ func page(r *sqlconn.Tx, table migrations.Table, after []int64) (rows []tuple, e
 	where, args := lagging(table.Key, after)
 	var bad error
 	err = r.Each(func(one *sqlconn.Row) {
-		t, err := toTuple(r.Session.Dialect, table, one)
+		t, err := toTuple(r.Dialect(), table, one)
 		if err != nil && bad == nil {
 			bad = fmt.Errorf("%s, the row behind %v: %w", table.Name, after, err)
 		}
 		rows, after = append(rows, t), keyOf(table, t)
 	}, `
-SELECT `+selected(r.Session.Dialect, table)+`
+SELECT `+selected(r.Dialect(), table)+`
 FROM `+table.Name+where+`
 ORDER BY `+strings.Join(table.Key, ", ")+`
 LIMIT `+strconv.Itoa(pageRows), args...)

@@ -31,7 +31,7 @@ func (t *Tables) Plan(ctx context.Context) (u Upgrade, err error) {
 			return err
 		}
 		u.Steps = revisions(steps)
-		if u.From, err = t.schema.Revision(r); err != nil || !r.Session.Dialect.Shared {
+		if u.From, err = t.schema.Revision(r); err != nil || !r.Dialect().Shared {
 			return err
 		}
 		u.OwnFrom, u.OwnTo, err = t.OwnUpgrade(r)

@@ -61,7 +61,7 @@ func (t *Tables) Version(ctx context.Context) (v Version, err error) {
 // serverVersion returns the name and version of the database system.
 func serverVersion(r *sqlconn.Tx) (string, error) {
 	text := func(one *sqlconn.Row) string { return one.Text(0) }
-	switch r.Session.Dialect {
+	switch r.Dialect() {
 	case sqlconn.MySQLDialect:
 		version, err := sqlconn.First(r, text, `SELECT VERSION()`)
 		if strings.Contains(version, "MariaDB") {

@@ -60,7 +60,7 @@ func (w *writer) link(into string, provider int64, ids []int64) error {
 	for part := range slices.Chunk(ids, insertChunk) {
 		args := make([]any, 0, 3*len(part))
 		for _, id := range part {
-			args = append(args, w.Written, provider, id)
+			args = append(args, w.Written(), provider, id)
 		}
 		if _, err := w.Exec(`
 INSERT INTO `+into+`
@@ -93,7 +93,7 @@ WHERE uuid IN (`, aggregates, `)`)
 		// A clash is another program's doing, and as good.
 		if _, _, err := w.Insert(`
 INSERT INTO placement_aggregates (created_at, uuid)
-VALUES (?, ?)`, w.Written, uuid); err != nil {
+VALUES (?, ?)`, w.Written(), uuid); err != nil {
 			return err
 		}
 	}

@@ -12,7 +12,7 @@ import (
 )
 
 // Stamp is the time of the rows that the writer writes.
-func (w *writer) Stamp() time.Time { t, _ := sqlconn.Unstamp(w.Written); return t }
+func (w *writer) Stamp() time.Time { t, _ := sqlconn.Unstamp(w.Written()); return t }
 
 // ConsumerStates reads consumers, their allocations, and the ids of their owners.
 func (w *writer) ConsumerStates(requested []placement.ConsumerRow) ([]placement.ConsumerState, error) {
@@ -137,12 +137,12 @@ func (w *writer) WriteClaims(c placement.ClaimRows) error {
 		texts[i] = all[i].Statement
 	}
 	end := w.Tracing(len(all), func(i int) string { return all[i].Query })
-	counts, err := w.Session.Change(texts)
+	counts, err := w.Session().Change(texts)
 	end(err)
 	switch {
 	case err == nil && asExpected(counts, all):
 		return nil
-	case err == nil || w.Session.Dialect.Duplicate(err): // a consumer that was inserted meanwhile
+	case err == nil || w.Dialect().Duplicate(err): // a consumer that was inserted meanwhile
 		err = placement.ErrStale
 	default:
 		err = w.Fail(err)
@@ -205,7 +205,7 @@ func (w *writer) providerSwaps(c placement.ClaimRows) []providerSwap {
 	}
 	for _, amounts := range c.Released {
 		for _, h := range amounts {
-			if w.Session.Dialect.Shared && h.Root != 0 {
+			if w.Dialect().Shared && h.Root != 0 {
 				all = append(all, providerSwap{id: h.Provider, root: h.Root})
 			}
 		}
@@ -254,12 +254,12 @@ SET `, `(id = ? AND generation BETWEEN ? AND ? AND root_provider_id + 0 = ?)`
 		}
 		set = `generation = generation + CASE id` + strings.Repeat(` WHEN ? THEN ?`, n) + ` ELSE 0 END,
     updated_at = CASE WHEN id IN (` + sqlconn.Marks(n) + `) THEN ? ELSE updated_at END`
-		args = append(append(args, ids...), w.Written)
+		args = append(append(args, ids...), w.Written())
 	}
 	one := matchStatements(head+set+`
 WHERE `, same, values, args...)[0]
 	if len(swaps) > 1 {
-		one.Query += w.Session.Dialect.InOrder
+		one.Query += w.Dialect().InOrder
 	}
 	return one
 }
@@ -311,7 +311,7 @@ func (w *writer) updateConsumer(c placement.ConsumerRow) mustChange {
 	return mustChange{Statement: sqlconn.Statement{Query: `
 UPDATE consumers
 SET generation = ?, project_id = ?, user_id = ?` + kind + `, updated_at = ?
-WHERE id = ? AND uuid = ? AND generation = ?`, Args: append(args, w.Written, c.ID, c.UUID, c.Generation)}, rows: 1}
+WHERE id = ? AND uuid = ? AND generation = ?`, Args: append(args, w.Written(), c.ID, c.UUID, c.Generation)}, rows: 1}
 }
 
 // deleteAllocations deletes all allocations of consumers.
@@ -350,9 +350,10 @@ func (w *writer) insertConsumers(inserts []placement.ConsumerRow) []mustChange {
 	})
 	return insertStatements(inserts, 7, `
 INSERT INTO consumers (created_at, updated_at, uuid, project_id, user_id, generation, consumer_type_id)
-VALUES `, w.Session.Dialect.OnConflict, func(c placement.ConsumerRow) []any {
+VALUES `, w.Dialect().OnConflict, func(c placement.ConsumerRow) []any {
 		return []any{
-			w.Written, w.Written, c.UUID, w.named.projects[c.Project], w.named.users[c.User], 1, orNull(w.named.types[c.Type]),
+			w.Written(), w.Written(), c.UUID, w.named.projects[c.Project], w.named.users[c.User], 1,
+			orNull(w.named.types[c.Type]),
 		}
 	})
 }
@@ -363,7 +364,7 @@ func (w *writer) allocationStatements(as []placement.AllocationRow) []mustChange
 	return insertStatements(as, 5, `
 INSERT INTO allocations (created_at, resource_provider_id, consumer_id, resource_class_id, used)
 VALUES `, "", func(a placement.AllocationRow) []any {
-		return []any{w.Written, a.Provider, a.Consumer, a.Class, a.Used}
+		return []any{w.Written(), a.Provider, a.Consumer, a.Class, a.Used}
 	})
 }
 
@@ -393,7 +394,7 @@ func insertStatements[T any](rows []T, width int, head, tail string, values func
 // what may be waited for. The answer of the SELECT is not looked at: a row that is missing is found
 // by the swap.
 func (w *writer) lockStatements(swaps []providerSwap) []mustChange {
-	if w.Session.Dialect.LockRow == "" || len(swaps) == 0 {
+	if w.Dialect().LockRow == "" || len(swaps) == 0 {
 		return nil
 	}
 	ids := make([]int64, len(swaps))
@@ -401,7 +402,7 @@ func (w *writer) lockStatements(swaps []providerSwap) []mustChange {
 		ids[i] = s.id
 	}
 	w.locks.IDs = append(w.locks.IDs, ids...)
-	if !w.HasLocks() && (len(ids) <= 1 || w.Session.Dialect.InOrder != "") {
+	if !w.HasLocks() && (len(ids) <= 1 || w.Dialect().InOrder != "") {
 		return nil
 	}
 	args := sqlconn.Padded(ids)

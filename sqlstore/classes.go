@@ -20,7 +20,7 @@ ORDER BY id`)
 func (w *writer) InsertClass(id placement.ClassID, name string) error {
 	_, clash, err := w.Insert(`
 INSERT INTO resource_classes (created_at, id, name)
-VALUES (?, ?, ?)`, w.Written, id, name)
+VALUES (?, ?, ?)`, w.Written(), id, name)
 	if err != nil || !clash {
 		return err
 	}
@@ -40,7 +40,7 @@ func (w *writer) InsertCatalogs(classes []placement.Named, traits []string) erro
 	if len(classes) > 0 {
 		args := make([]any, 0, 3*len(classes))
 		for _, c := range classes {
-			args = append(args, w.Written, c.ID, c.Name)
+			args = append(args, w.Written(), c.ID, c.Name)
 		}
 		if _, err := w.Exec(`
 INSERT INTO resource_classes (created_at, id, name)
@@ -53,7 +53,7 @@ VALUES `+sqlconn.Tuples(len(classes), 3), args...); err != nil {
 	}
 	args := make([]any, 0, 2*len(traits))
 	for _, name := range traits {
-		args = append(args, w.Written, name)
+		args = append(args, w.Written(), name)
 	}
 	_, err := w.Exec(`
 INSERT INTO traits (created_at, name)
@@ -68,7 +68,7 @@ func (w *writer) LockClasses(ids ...placement.ClassID) error {
 		existing, err := sqlconn.List(w.Tx, sqlconn.Integer, `
 SELECT id
 FROM resource_classes
-WHERE id IN (`+marks+`)`+w.Session.Dialect.ShareRow, args...)
+WHERE id IN (`+marks+`)`+w.Dialect().ShareRow, args...)
 		if err == nil && len(existing) < sqlconn.Distinct(args) {
 			err = placement.ErrNoRow
 		}
@@ -99,7 +99,7 @@ WHERE name = ? AND id <> ?`, name, id)
 	return w.change(`
 UPDATE resource_classes
 SET name = ?, updated_at = ?
-WHERE id = ?`, name, w.Written, id)
+WHERE id = ?`, name, w.Written(), id)
 }
 
 func (w *writer) DeleteClass(id placement.ClassID) error {

@@ -58,7 +58,7 @@ var (
 // Ensure makes the row of that name and returns its id, or that of the row that
 // another program made in between.
 func (o Owner) Ensure(t *sqlconn.Tx, name string) (int64, error) {
-	id, clash, err := t.Insert(`INSERT INTO `+o.Table+` (created_at, `+o.Column+`) VALUES (?, ?)`, t.Written, name)
+	id, clash, err := t.Insert(`INSERT INTO `+o.Table+` (created_at, `+o.Column+`) VALUES (?, ?)`, t.Written(), name)
 	if err != nil || !clash {
 		return id, err
 	}

@@ -12,7 +12,7 @@ import (
 func (s *Store) OnWriter(fn func(*sql.Conn) error) error {
 	ses := s.Writer.Own()
 	defer s.Writer.GiveBack(ses)
-	return fn(ses.Conn)
+	return fn(ses.Conn())
 }
 
 // Count returns the number that a statement answers.

@@ -86,7 +86,7 @@ INSERT INTO inventories (
     allocation_ratio
 )
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		w.Written, provider, class,
+		w.Written(), provider, class,
 		inv.Total, inv.Reserved, inv.MinUnit, inv.MaxUnit, inv.StepSize, inv.AllocationRatio)
 	if clash {
 		return placement.ErrNameTaken
@@ -106,7 +106,7 @@ SET
     step_size = ?,
     allocation_ratio = ?
 WHERE resource_provider_id = ? AND resource_class_id = ?`,
-		w.Written,
+		w.Written(),
 		inv.Total, inv.Reserved, inv.MinUnit, inv.MaxUnit, inv.StepSize, inv.AllocationRatio,
 		provider, class)
 }

@@ -18,10 +18,10 @@ import (
 // lockRow is put behind a SELECT of providers to lock them. It is empty on SQLite, where a
 // transaction that writes has the whole file.
 func (w *writer) lockRow() string {
-	if w.HasLocks() && w.Session.Nowait() {
-		return w.Session.Dialect.LockRow + " NOWAIT"
+	if w.HasLocks() && w.Session().Nowait() {
+		return w.Dialect().LockRow + " NOWAIT"
 	}
-	return w.Session.Dialect.LockRow
+	return w.Dialect().LockRow
 }
 
 // lock is each for a SELECT of providers that are to be locked.
@@ -46,7 +46,7 @@ ORDER BY id`
 
 // lockIDs locks providers.
 func (w *writer) lockIDs(ids ...int64) error {
-	if len(ids) == 0 || w.Session.Dialect.LockRow == "" {
+	if len(ids) == 0 || w.Dialect().LockRow == "" {
 		return nil
 	}
 	w.locks.IDs = append(w.locks.IDs, ids...)

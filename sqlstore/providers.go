@@ -92,10 +92,10 @@ WHERE p.id IN (`+marks+`)`+providerOrder, args...)
 // of Berth's own besides: nodes of a cluster know nothing of each other's locks,
 // and refuse one of two transactions only when both wrote the same row.
 func (w *writer) LockProvider(provider int64) error {
-	if err := w.lockIDs(provider); err != nil || conflictRow[w.Session.Dialect.Name] == "" {
+	if err := w.lockIDs(provider); err != nil || conflictRow[w.Dialect().Name] == "" {
 		return err
 	}
-	_, err := w.Exec(conflictRow[w.Session.Dialect.Name], provider%conflictRows)
+	_, err := w.Exec(conflictRow[w.Dialect().Name], provider%conflictRows)
 	return err
 }
 
@@ -132,7 +132,7 @@ LIMIT 1`, provider)
 func (w *writer) InsertProvider(p placement.ProviderRow) (int64, error) {
 	id, clash, err := w.Insert(`
 INSERT INTO resource_providers (created_at, uuid, name, generation, root_provider_id, parent_provider_id)
-VALUES (?, ?, ?, 0, ?, ?)`, w.Written, p.UUID, p.Name, orNull(p.Root), orNull(p.Parent))
+VALUES (?, ?, ?, 0, ?, ?)`, w.Written(), p.UUID, p.Name, orNull(p.Root), orNull(p.Parent))
 	if err != nil {
 		return 0, err
 	}
@@ -143,7 +143,7 @@ VALUES (?, ?, ?, 0, ?, ?)`, w.Written, p.UUID, p.Name, orNull(p.Root), orNull(p.
 		err = w.change(`
 UPDATE resource_providers
 SET root_provider_id = id, updated_at = ?
-WHERE id = ?`, w.Written, id)
+WHERE id = ?`, w.Written(), id)
 	}
 	return id, err
 }
@@ -181,7 +181,7 @@ WHERE name = ? AND id <> ?`, p.Name, p.ID)
 	return w.change(`
 UPDATE resource_providers
 SET name = ?, root_provider_id = ?, parent_provider_id = ?, updated_at = ?
-WHERE id = ?`, p.Name, root, orNull(p.Parent), w.Written, p.ID)
+WHERE id = ?`, p.Name, root, orNull(p.Parent), w.Written(), p.ID)
 }
 
 // SetRoot leaves generations alone. The providers are locked in the order of their ids before.
@@ -192,7 +192,7 @@ func (w *writer) SetRoot(root int64, providers ...int64) error {
 	_, err := sqlconn.ExecIn(w.Tx, `
 UPDATE resource_providers
 SET root_provider_id = ?, updated_at = ?
-WHERE id IN (`, providers, `)`, root, w.Written)
+WHERE id IN (`, providers, `)`, root, w.Written())
 	return err
 }
 
@@ -219,7 +219,7 @@ func (w *writer) BumpProvider(provider int64, from placement.Generation) error {
 	return stale(w.change(`
 UPDATE resource_providers
 SET generation = ?, updated_at = ?
-WHERE id = ? AND COALESCE(generation, 0) = ?`, from+1, w.Written, provider, from))
+WHERE id = ? AND COALESCE(generation, 0) = ?`, from+1, w.Written(), provider, from))
 }
 
 // stale says of a compare-and-swap that found no row what that means.

@@ -63,7 +63,7 @@ var ErrPart = errors.New("a copy into it was interrupted: go on with `berth db c
 // Prepare brings the database to a revision that this package works on.
 // All steps are one transaction.
 func (s Schema) Prepare(ctx context.Context, ses *sqlconn.Session) error {
-	d := ses.Dialect
+	d := ses.Dialect()
 	if err := ses.Do(d.Begin); err != nil {
 		return d.Translate("preparing the schema", err)
 	}
@@ -118,7 +118,7 @@ func (s Schema) apply(t *sqlconn.Tx, step migrations.Revision) error {
 	if err := s.blocked(t, step); err != nil {
 		return err
 	}
-	script, err := migrations.Script(t.Session.Dialect.Name, step.ID)
+	script, err := migrations.Script(t.Dialect().Name, step.ID)
 	if err != nil {
 		return err
 	}
@@ -130,7 +130,7 @@ func (s Schema) apply(t *sqlconn.Tx, step migrations.Revision) error {
 	}
 	report(0)
 	t.NoteLocks()
-	if err := t.Fail(t.Session.Script(script, report)); err != nil {
+	if err := t.Fail(t.Session().Script(script, report)); err != nil {
 		return fmt.Errorf("%w: upgrading to revision %s: %w", engine.ErrCreating, step.ID, err)
 	}
 	return nil
@@ -194,7 +194,7 @@ func (s Schema) Revision(t *sqlconn.Tx) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if len(ids) == 0 && t.Session.Dialect.Rerun {
+	if len(ids) == 0 && t.Dialect().Rerun {
 		return "", nil // an interrupted beginning
 	}
 	if len(ids) == 0 {
@@ -213,11 +213,11 @@ func (s Schema) Revision(t *sqlconn.Tx) (string, error) {
 // Upstream's service runs on such a database too: it looks at the revision only
 // when it is to upgrade. One that belongs to something else is refused.
 func (s Schema) Unversioned(t *sqlconn.Tx) (string, error) {
-	names, err := sqlconn.List(t, func(one *sqlconn.Row) string { return one.Text(0) }, t.Session.Dialect.Tables)
+	names, err := sqlconn.List(t, func(one *sqlconn.Row) string { return one.Text(0) }, t.Dialect().Tables)
 	if err != nil || len(names) == 0 {
 		return "", err
 	}
-	if t.Session.Dialect.Rerun {
+	if t.Dialect().Rerun {
 		begun, err := s.begun(t, names)
 		if begun || err != nil {
 			return "", err

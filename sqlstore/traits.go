@@ -89,7 +89,7 @@ AND trait_id IN (`, traits, `)`, provider)
 func (w *writer) InsertTrait(name string) (placement.TraitID, error) {
 	id, clash, err := w.Insert(`
 INSERT INTO traits (created_at, name)
-VALUES (?, ?)`, w.Written, name)
+VALUES (?, ?)`, w.Written(), name)
 	if clash {
 		return 0, placement.ErrNameTaken
 	}

@@ -27,7 +27,7 @@ ORDER BY l.resource_provider_id, l.aggregate_id`
 // TreeRows reads each kind of row in a statement of its own, for a part of the roots at a time. In
 // a View they are of one state; a writer may rely on what belongs to providers that it has locked.
 func (r *reader) TreeRows(roots []int64) (placement.TreeRows, error) {
-	all := placement.TreeRows{FoldCase: r.Session.Dialect.FoldCase, FoldLike: r.Session.Dialect.FoldLike}
+	all := placement.TreeRows{FoldCase: r.Dialect().FoldCase, FoldLike: r.Dialect().FoldLike}
 	if roots == nil {
 		return all, r.everything(&all)
 	}

@@ -131,9 +131,9 @@ func (s *Engine[N]) beginWanted(ses *sqlconn.Session, jobs []*job[N]) (bool, err
 	began := time.Now()
 	s.service.First(t, all)
 	for _, j := range jobs {
-		j.noteWait(s, t.Cause, began)
+		j.noteWait(s, t.Cause(), began)
 	}
-	return true, t.Cause
+	return true, t.Cause()
 }
 
 // noteWait counts that waiting for a lock delayed all others. Waits that were short, as with
@@ -252,20 +252,20 @@ func (s *Engine[N]) member(ses *sqlconn.Session, j *job[N], open bool) (bool, er
 	j.outcome = <-j.returned
 	t.End()
 	j.locks.Add(t.locks)
-	if t.Cause != nil && (s.again(t.Cause) || s.d.Full(t.Cause)) {
-		j.noteWait(s, t.Cause, began)
-		return open, t.Cause
+	if t.Cause() != nil && (s.again(t.Cause()) || s.d.Full(t.Cause())) {
+		j.noteWait(s, t.Cause(), began)
+		return open, t.Cause()
 	}
 	j.note, j.onCommit = t.note, t.afterCommit
 	if j.outcome == nil {
 		// The function overlooked an error after which the transaction
 		// is not what it believes.
-		j.outcome, j.broken = t.Broken, t.Broken
+		j.outcome, j.broken = t.Broken(), t.Broken()
 	}
 	if err := s.endMember(ses, open, j.outcome == nil); err != nil {
 		// What went wrong ended the whole transaction, with its
 		// savepoints: a full disk does.
-		return open, cmp.Or(t.Cause, err)
+		return open, cmp.Or(t.Cause(), err)
 	}
 	return open || j.outcome == nil, nil
 }

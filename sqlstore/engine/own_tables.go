@@ -80,7 +80,7 @@ func ownVersion(r *sqlconn.Tx, opts Options, known sqlconn.Naming) (int, error) 
 // prepareOwn makes Berth's own tables, or upgrades them from a version. A unique version lets one
 // of several instances that make them together win; the others look again.
 func prepareOwn(ctx context.Context, ses *sqlconn.Session, version int, opts Options, known sqlconn.Naming) error {
-	tables, t, d := opts.OwnTables, ses.Tx(ctx), ses.Dialect
+	tables, t, d := opts.OwnTables, ses.Tx(ctx), ses.Dialect()
 	if version == 0 {
 		return tables.Upgrade(t, 0, opts, known) // no transaction: it would take two more round trips
 	}

@@ -21,11 +21,11 @@ func (s *Engine[N]) parallel(t *sqlconn.Tx) (other *sqlconn.Tx, end func(), ok b
 	if !ok {
 		return nil, nil, false
 	}
-	if !t.Session.KeepStill(s.service.Still) || ses.Begin(t.Context, s.d.BeginRead) != nil {
+	if !t.Session().KeepStill(s.service.Still) || ses.Begin(t.Context(), s.d.BeginRead) != nil {
 		s.readers.GiveBack(ses)
 		return nil, nil, false
 	}
-	other = ses.Tx(t.Context).Traced(t.Trace)
+	other = ses.Tx(t.Context()).Traced(s.opts.Trace)
 	return other, func() {
 		other.End()
 		if ses.Do("ROLLBACK") != nil {

@@ -243,7 +243,7 @@ func (t *Tool) Attempt(ctx context.Context, fn func(*sqlconn.Tx) error) error {
 		var cause error
 		err = t.Write(ctx, func(w *sqlconn.Tx) error {
 			err := fn(w)
-			cause = w.Cause
+			cause = w.Cause()
 			return err
 		})
 		return err != nil && cause != nil && t.db.Dialect().Retryable(cause), err

@@ -44,7 +44,7 @@ func OwnTables() VersionedTables {
 // and ends a transaction around an upgrade. A failing script is ErrCreating, unless the operator
 // can do something about it.
 func (v VersionedTables) Upgrade(t *sqlconn.Tx, from int, opts Options, known sqlconn.Naming) error {
-	d := t.Session.Dialect
+	d := t.Dialect()
 	var script []string
 	for version := max(from+1, v.First); version <= v.Version; version++ {
 		next, err := v.Script(d.Name, version)
@@ -54,9 +54,9 @@ func (v VersionedTables) Upgrade(t *sqlconn.Tx, from int, opts Options, known sq
 		if script = append(script, next...); from == 0 && version < v.Version {
 			continue // new tables: all versions in one script, since each takes a round trip
 		}
-		err = v.advance(t.Session, version, script, opts.Step)
+		err = v.advance(t.Session(), version, script, opts.Step)
 		if err == nil && from > 0 {
-			_, err = t.Session.Exec("UPDATE "+v.Table+" SET version = ? WHERE version = ?", version, version-1)
+			_, err = t.Session().Exec("UPDATE "+v.Table+" SET version = ? WHERE version = ?", version, version-1)
 		}
 		if err != nil {
 			return v.failure(d, fmt.Sprintf("%s tables, version %d", v.Name, version), err, known)
@@ -64,7 +64,7 @@ func (v VersionedTables) Upgrade(t *sqlconn.Tx, from int, opts Options, known sq
 		script = nil
 	}
 	if from == 0 {
-		if _, err := t.Session.Exec("INSERT INTO "+v.Table+" (version) VALUES (?)", v.Version); err != nil {
+		if _, err := t.Session().Exec("INSERT INTO "+v.Table+" (version) VALUES (?)", v.Version); err != nil {
 			return v.failure(d, v.Name+" tables", err, known)
 		}
 	}
@@ -91,15 +91,15 @@ func (v VersionedTables) advance(ses *sqlconn.Session, version int, script []str
 		step(fmt.Sprintf("making %s tables, version %d, %d of %d statements", v.Name, version, done, len(script)))
 	}
 	report(0)
-	if ses.Pipelined() || !ses.Dialect.Rerun {
-		if err := ses.Script(script, report); err == nil || !ses.Dialect.Rerun || ses.Dialect.Lost(err) {
+	if ses.Pipelined() || !ses.Dialect().Rerun {
+		if err := ses.Script(script, report); err == nil || !ses.Dialect().Rerun || ses.Dialect().Lost(err) {
 			return err
 		}
 	}
 	for i, statement := range script {
 		err := ses.Do(statement)
-		forbidden := ses.Dialect.Duplicate(err) && !strings.HasPrefix(statement, "INSERT")
-		if err != nil && (forbidden || !ses.Dialect.Exists(err)) {
+		forbidden := ses.Dialect().Duplicate(err) && !strings.HasPrefix(statement, "INSERT")
+		if err != nil && (forbidden || !ses.Dialect().Exists(err)) {
 			return err
 		}
 		report(i + 1)

@@ -28,10 +28,10 @@ func (s *Engine[N]) Read(ctx context.Context, fn func(*sqlconn.Tx) error) error 
 // the server is not the primary any more, all connections are made again before that: it answers,
 // with what was true when it was.
 func (s *Engine[N]) failed(t *sqlconn.Tx, err error) bool {
-	if errors.Is(t.Cause, sqlconn.ErrDemoted) {
+	if errors.Is(t.Cause(), sqlconn.ErrDemoted) {
 		s.db.RenewConnections()
 	}
-	return err != nil && t.Cause != nil && s.again(t.Cause)
+	return err != nil && t.Cause() != nil && s.again(t.Cause())
 }
 
 // readOnce runs fn once and says whether it should run again.

@@ -61,7 +61,7 @@ func do(t *testing.T, ses *sqlconn.Session, statements ...string) {
 
 // newTable returns a log of a store on the database of a session.
 func newTable(ses *sqlconn.Session) *Table[string] {
-	return New[string](ses.Dialect, true, func(ctx context.Context, fn func(*sqlconn.Tx) error) error {
+	return New[string](ses.Dialect(), true, func(ctx context.Context, fn func(*sqlconn.Tx) error) error {
 		return fn(ses.Tx(ctx))
 	})
 }

@@ -75,7 +75,7 @@ func (s *rowStore) Empty(ctx context.Context) error {
 func (s *rowStore) OnWriter(fn func(*sql.Conn) error) error {
 	ses := s.Writer.Own()
 	defer s.Writer.GiveBack(ses)
-	return fn(ses.Conn)
+	return fn(ses.Conn())
 }
 
 // OpenLaterNetwork opens a database of the network service as a later program does, which has these

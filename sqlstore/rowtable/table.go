@@ -107,7 +107,7 @@ func (t *table[T]) read(r *sqlconn.Tx, into any, where []rows.Match) error {
 		return err
 	}
 	selecting := t.selecting
-	if r.Session.Dialect.TimesAsText {
+	if r.Dialect().TimesAsText {
 		selecting = t.selectingTexts
 	}
 	found, parts := *list, 0
@@ -209,7 +209,7 @@ func (t *table[T]) insert(w *sqlconn.Tx, row any) error {
 	for i, c := range t.columns {
 		args[i] = c.get(v)
 	}
-	n, err := try(w, false, t.inserting+w.Session.Dialect.OnConflict, args)
+	n, err := try(w, false, t.inserting+w.Dialect().OnConflict, args)
 	if err == nil && n == 0 {
 		return rows.ErrTaken
 	}
@@ -229,7 +229,7 @@ func (t *table[T]) replace(w *sqlconn.Tx, row any) error {
 		args = append(args, k.get(v))
 	}
 	// Where an INSERT must not meet a unique value, an UPDATE must not either.
-	guard := w.Session.Dialect.OnConflict != ""
+	guard := w.Dialect().OnConflict != ""
 	n, err := try(w, guard, t.updating, args)
 	if err == nil && n == 0 {
 		return rows.ErrNoRow

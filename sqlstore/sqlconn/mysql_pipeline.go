@@ -14,11 +14,11 @@ import (
 type mysqlPipeline struct{}
 
 func (mysqlPipeline) exec(ctx context.Context, s *Session, query string, args []any) (sql.Result, error) {
-	return s.Conn.ExecContext(ctx, s.joined(query), args...)
+	return s.conn.ExecContext(ctx, s.joined(query), args...)
 }
 
 func (mysqlPipeline) rows(ctx context.Context, s *Session, query string, args []any) (*sql.Rows, error) {
-	return s.Conn.QueryContext(ctx, s.joined(query), args...)
+	return s.conn.QueryContext(ctx, s.joined(query), args...)
 }
 
 // queryAll reads one result set for each question. Statements that were put off have none and are
@@ -28,7 +28,7 @@ func (mysqlPipeline) queryAll(ctx context.Context, s *Session, questions []Quest
 	for i, q := range questions {
 		texts[i], args = q.Query, append(args, q.Args...)
 	}
-	rows, err := s.Conn.QueryContext(ctx, s.joined(strings.Join(texts, ";\n")), args...)
+	rows, err := s.conn.QueryContext(ctx, s.joined(strings.Join(texts, ";\n")), args...)
 	if err != nil {
 		return false, err
 	}
@@ -57,7 +57,7 @@ func (mysqlPipeline) change(ctx context.Context, s *Session, changes []Statement
 	}
 	before := len(s.put)
 	text := s.joined(strings.Join(texts, ";\n"))
-	err = s.Conn.Raw(func(c any) error {
+	err = s.conn.Raw(func(c any) error {
 		conn, ok := c.(driver.ExecerContext)
 		if !ok {
 			return errPipeline

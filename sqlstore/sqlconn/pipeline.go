@@ -100,7 +100,7 @@ func (s *Session) pipeline() pipeline {
 	if s.place.Single {
 		return nil
 	}
-	return s.Dialect.pipeline
+	return s.dialect.pipeline
 }
 
 // Pipelined reports whether several statements go in one round trip.
@@ -134,7 +134,7 @@ func (s *Session) Script(statements []string, report func(done int)) error {
 // whether there was any answer. The first round trip of a transaction is sent once more, on a new
 // connection, when the server had closed the old one while it was idle: nothing of it has run.
 func (s *Session) attempt(send func(*watch) (answered bool, err error)) error {
-	if s.Conn == nil {
+	if s.conn == nil {
 		return sql.ErrConnDone
 	}
 	var start time.Time

@@ -103,14 +103,14 @@ func (p *Pool) GiveBack(s *Session) {
 	p.mu.Lock()
 	open := 0
 	for _, other := range p.idle {
-		if other.Conn != nil {
+		if other.conn != nil {
 			open++
 		}
 	}
-	if s.Conn != nil && open >= p.keep {
+	if s.conn != nil && open >= p.keep {
 		s.Close()
 	}
-	if s.Conn == nil {
+	if s.conn == nil {
 		// What is not connected goes to the bottom.
 		p.idle = append([]*Session{s}, p.idle...)
 	} else {

@@ -28,16 +28,16 @@ func (postgresPipeline) exec(ctx context.Context, s *Session, query string, args
 			return nil, errNUL
 		}
 	}
-	return s.Conn.ExecContext(ctx, s.Dialect.rebind(s.joined(query)),
+	return s.conn.ExecContext(ctx, s.dialect.rebind(s.joined(query)),
 		append([]any{pgx.QueryExecModeSimpleProtocol}, args...)...)
 }
 
 // rows sends what waits first: rows need a round trip of their own.
 func (postgresPipeline) rows(ctx context.Context, s *Session, query string, args []any) (*sql.Rows, error) {
-	if _, err := s.Conn.ExecContext(ctx, strings.Join(s.put, ";\n")); err != nil {
+	if _, err := s.conn.ExecContext(ctx, strings.Join(s.put, ";\n")); err != nil {
 		return nil, err
 	}
-	return s.Conn.QueryContext(ctx, s.Dialect.rebind(query), args...)
+	return s.conn.QueryContext(ctx, s.dialect.rebind(query), args...)
 }
 
 // queryAll sends the queries as one batch and reads the answers in order.
@@ -120,13 +120,13 @@ func (postgresPipeline) queue(b *pgx.Batch, s *Session, st Statement) error {
 	for i := range named {
 		args[i] = named[i].Value
 	}
-	b.Queue(s.Dialect.rebind(st.Query), args...)
+	b.Queue(s.dialect.rebind(st.Query), args...)
 	return nil
 }
 
 // send sends a batch and reads the answers behind those of what was put off.
 func (postgresPipeline) send(ctx context.Context, s *Session, b *pgx.Batch, read func(pgx.BatchResults) error) error {
-	return s.Conn.Raw(func(c any) error {
+	return s.conn.Raw(func(c any) error {
 		conn, ok := c.(*stdlib.Conn)
 		if !ok {
 			return errPipeline

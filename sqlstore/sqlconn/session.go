@@ -28,7 +28,7 @@ import (
 // its caller would take the transaction of others with it, so the contexts of
 // callers are looked at in between.
 type Session struct {
-	Dialect *Dialect // for reading
+	dialect *Dialect
 	open    func(context.Context) (*sql.Conn, error)
 	// responseTimeout is how long the database may take to answer a statement, and between
 	// rows, 0 for the driver's own bound; lifetime how long a connection is used, 0 for ever.
@@ -38,7 +38,7 @@ type Session struct {
 	// be made again.
 	epoch *atomic.Int64
 
-	Conn *sql.Conn // for reading; nil when there is none
+	conn *sql.Conn // nil when there is none
 	at   int64     // the epoch of the connection
 	born time.Time
 	dead bool // an error showed that the connection cannot be used any more
@@ -57,8 +57,15 @@ type Session struct {
 
 // NewSession returns a session that connects with open when it is first used.
 func NewSession(d *Dialect, open func(context.Context) (*sql.Conn, error)) *Session {
-	return &Session{Dialect: d, open: open}
+	return &Session{dialect: d, open: open}
 }
+
+// Dialect is what the database disagrees on with others.
+func (s *Session) Dialect() *Dialect { return s.dialect }
+
+// Conn is the connection, nil when there is none. What runs on it is neither watched over nor
+// prepared.
+func (s *Session) Conn() *sql.Conn { return s.conn }
 
 // Limit bounds how long the database may take to answer a statement, and between rows, 0 for the
 // driver's own bound, and how long a connection is used, 0 for ever. A connection that was made
@@ -96,13 +103,13 @@ func (s *Session) Connect(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.Conn, s.born, s.dead, s.ready = conn, time.Now(), false, map[string]*sql.Stmt{}
+	s.conn, s.born, s.dead, s.ready = conn, time.Now(), false, map[string]*sql.Stmt{}
 	return nil
 }
 
 // Usable reports whether there is a connection to go on with.
 func (s *Session) Usable() bool {
-	return s.Conn != nil && !s.dead &&
+	return s.conn != nil && !s.dead &&
 		(s.lifetime <= 0 || time.Since(s.born) < s.lifetime) &&
 		(s.epoch == nil || s.at == s.epoch.Load())
 }
@@ -114,12 +121,12 @@ func (s *Session) Fresh(since time.Time) bool { return !s.born.Before(since) }
 
 // Close closes the connection, if there is one. Errors are ignored.
 func (s *Session) Close() {
-	if s.Conn == nil {
+	if s.conn == nil {
 		return
 	}
 	s.unprepare()
-	_ = s.Conn.Close()
-	s.Conn = nil
+	_ = s.conn.Close()
+	s.conn = nil
 }
 
 // unprepare closes all prepared statements.
@@ -139,7 +146,7 @@ func (s *Session) prepare(query string) (*sql.Stmt, error) {
 	if len(s.ready) >= maxReady {
 		s.unprepare()
 	}
-	st, err := s.Conn.PrepareContext(context.Background(), s.Dialect.rebind(query))
+	st, err := s.conn.PrepareContext(context.Background(), s.dialect.rebind(query))
 	if err != nil {
 		return nil, err
 	}
@@ -173,8 +180,8 @@ func (s *Session) run(ctx context.Context, query string, args []any) (sql.Result
 	switch {
 	case len(s.put) > 0:
 		return s.pipeline().exec(ctx, s, query, args)
-	case !s.Dialect.prepared:
-		return s.Conn.ExecContext(ctx, s.Dialect.rebind(query), args...)
+	case !s.dialect.prepared:
+		return s.conn.ExecContext(ctx, s.dialect.rebind(query), args...)
 	}
 	st, err := s.prepare(query)
 	if err != nil {
@@ -201,18 +208,18 @@ func (s *Session) rows(ctx context.Context, query string, args []any) (*sql.Rows
 	switch {
 	case len(s.put) > 0:
 		return s.pipeline().rows(ctx, s, query, args)
-	case !s.Dialect.prepared && !s.prepareAlways:
-		return s.Conn.QueryContext(ctx, s.Dialect.rebind(query), args...)
+	case !s.dialect.prepared && !s.prepareAlways:
+		return s.conn.QueryContext(ctx, s.dialect.rebind(query), args...)
 	}
 	st, err := s.prepare(query)
 	switch {
 	case err == nil:
 		return st.QueryContext(ctx, args...)
-	case s.Dialect.prepared || s.Dialect.Lost(err):
+	case s.dialect.prepared || s.dialect.Lost(err):
 		return nil, err
 	}
 	// The server has as many prepared statements as it may have.
-	return s.Conn.QueryContext(ctx, s.Dialect.rebind(query), args...)
+	return s.conn.QueryContext(ctx, s.dialect.rebind(query), args...)
 }
 
 // A watch ends a statement that the database does not answer.
@@ -254,7 +261,7 @@ func (s *Session) ended(w *watch, err error) error {
 			err = ErrSilent
 		}
 	}
-	if err != nil && s.Dialect.Lost(err) {
+	if err != nil && s.dialect.Lost(err) {
 		s.dead = true
 	}
 	return err

@@ -52,16 +52,16 @@ func TestTxEndsWithAnError(t *testing.T) {
 	s := newSession(t)
 	tx := newTx(s)
 	_, first := tx.Exec("INSERT INTO nowhere VALUES (1)")
-	if first == nil || tx.Cause == nil {
-		t.Fatalf("%v, cause %v", first, tx.Cause)
+	if first == nil || tx.cause == nil {
+		t.Fatalf("%v, cause %v", first, tx.cause)
 	}
 	_, exec := tx.Exec("DELETE FROM things")
 	_, query := names(tx)
 	_, _, insert := tx.Insert("INSERT INTO things (name) VALUES ('c')")
 	_, _, try := tx.Try(false, "INSERT INTO things (name) VALUES ('c')", nil)
 	for i, err := range []error{exec, query, insert, try, tx.QueryAll(nil)} {
-		if !errors.Is(err, tx.Broken) {
-			t.Errorf("statement %d: %v, want %v", i, err, tx.Broken)
+		if !errors.Is(err, tx.broken) {
+			t.Errorf("statement %d: %v, want %v", i, err, tx.broken)
 		}
 	}
 	if got, err := names(newTx(s)); err != nil || len(got) != 2 {
@@ -88,8 +88,8 @@ func TestTxEndsWithItsContext(t *testing.T) {
 	if !errors.Is(err, context.Canceled) || read != rowsBetween {
 		t.Errorf("%v after %d rows, want %d", err, read, rowsBetween)
 	}
-	if tx.Cause != nil {
-		t.Errorf("the end of a context is an error of the database: %v", tx.Cause)
+	if tx.cause != nil {
+		t.Errorf("the end of a context is an error of the database: %v", tx.cause)
 	}
 	if _, err := names(tx); !errors.Is(err, context.Canceled) {
 		t.Errorf("after it: %v", err)
@@ -110,7 +110,7 @@ func TestInsertAndTry(t *testing.T) {
 	}
 	for _, guard := range []bool{false, true} {
 		if guard {
-			if err := tx.Session.Do("BEGIN"); err != nil {
+			if err := tx.session.Do("BEGIN"); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -123,7 +123,7 @@ func TestInsertAndTry(t *testing.T) {
 			t.Errorf("Try with a guard (%v): %d, %v, %v", guard, n, clash, err)
 		}
 	}
-	if err := tx.Session.Do("COMMIT"); err != nil {
+	if err := tx.session.Do("COMMIT"); err != nil {
 		t.Fatal(err)
 	}
 	if err := tx.Change("DELETE FROM things WHERE id = 99"); !errors.Is(err, ErrNoRow) {
@@ -161,7 +161,7 @@ func TestQueries(t *testing.T) {
 	if diff := cmp.Diff([]int64{2, 1, 2}, all); diff != "" || err != nil {
 		t.Errorf("QueryAll: %v (-want +got)\n%s", err, diff)
 	}
-	counts, err := tx.Session.Change([]Statement{
+	counts, err := tx.session.Change([]Statement{
 		{Query: "UPDATE things SET name = name || 'x'"}, {Query: "DELETE FROM things WHERE id = 99"},
 	})
 	if diff := cmp.Diff([]int64{2, 0}, counts); diff != "" || err != nil {
@@ -247,7 +247,7 @@ func TestRows(t *testing.T) {
 		"float":  func(row *Row) { row.Float(0) },
 		"time":   func(row *Row) { row.Time(0) },
 	} {
-		if err := newTx(tx.Session).Each(read, "SELECT 'x'"); err == nil {
+		if err := newTx(tx.session).Each(read, "SELECT 'x'"); err == nil {
 			t.Errorf("x is read as a %s", name)
 		}
 	}
@@ -277,8 +277,8 @@ func TestParallelReadersAreOptional(t *testing.T) {
 		_, err := other.Exec("INSERT INTO nowhere VALUES (1)")
 		return err
 	}
-	if err := tx.Concurrently(func(*Tx) error { return nil }, second); err == nil || tx.Cause == nil {
-		t.Errorf("an error of the second: %v, cause %v", err, tx.Cause)
+	if err := tx.Concurrently(func(*Tx) error { return nil }, second); err == nil || tx.cause == nil {
+		t.Errorf("an error of the second: %v, cause %v", err, tx.cause)
 	}
 	func() {
 		defer func() {
@@ -297,7 +297,7 @@ func TestParallelReadersAreOptional(t *testing.T) {
 func TestTracing(t *testing.T) {
 	tx := newTx(newSession(t))
 	var log []string
-	tx.Trace = func(_ context.Context, statement string) func(error) {
+	tx.trace = func(_ context.Context, statement string) func(error) {
 		return func(err error) { log = append(log, fmt.Sprint(statement, " ", err != nil)) }
 	}
 	_, _ = tx.Exists("SELECT 1")
@@ -317,7 +317,7 @@ func TestSessionsConnectAgain(t *testing.T) {
 	defer db.Close()
 	ctx := context.Background()
 	dials := 0
-	s := &Session{Dialect: SQLiteDialect, epoch: new(atomic.Int64), open: func(ctx context.Context) (*sql.Conn, error) {
+	s := &Session{dialect: SQLiteDialect, epoch: new(atomic.Int64), open: func(ctx context.Context) (*sql.Conn, error) {
 		dials++
 		return db.Conn(ctx)
 	}}
@@ -361,13 +361,13 @@ func TestPreparedStatementsAreBounded(t *testing.T) {
 func TestSilentDatabases(t *testing.T) {
 	s := newSession(t)
 	s.responseTimeout = 20 * time.Millisecond
-	s.Dialect.Lost = func(err error) bool { return errors.Is(err, ErrSilent) }
+	s.dialect.Lost = func(err error) bool { return errors.Is(err, ErrSilent) }
 	tx := newTx(s)
 	_, err := tx.Exists(`
 WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)
 SELECT i FROM n WHERE i < 0`)
-	if kind, _ := fault.Of(err); kind != fault.Unavailable || !errors.Is(tx.Cause, ErrSilent) || !s.dead {
-		t.Errorf("%v, cause %v, the session is dead: %v", err, tx.Cause, s.dead)
+	if kind, _ := fault.Of(err); kind != fault.Unavailable || !errors.Is(tx.cause, ErrSilent) || !s.dead {
+		t.Errorf("%v, cause %v, the session is dead: %v", err, tx.cause, s.dead)
 	}
 }
 
@@ -434,14 +434,14 @@ func TestPoolsKeepFewConnections(t *testing.T) {
 	}
 	open := 0
 	for _, s := range sessions {
-		if s.Conn != nil {
+		if s.conn != nil {
 			open++
 		}
 	}
 	if open != 2 {
 		t.Errorf("%d connections are open, want 2", open)
 	}
-	if got := p.Own(); got.Conn == nil {
+	if got := p.Own(); got.conn == nil {
 		t.Error("one without a connection is lent first")
 	}
 }

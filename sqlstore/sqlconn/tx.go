@@ -9,16 +9,13 @@ import (
 
 // A Tx is the transaction that its session is in, for the function of a View or an Update.
 // After an error of the database it refuses everything. It is for one goroutine.
-//
-// Its fields are for reading: methods set them.
 type Tx struct {
-	Session *Session
-	Context context.Context // of the View or Update; fits in no parameter list
-	Trace   Trace
-	Broken  error // what is answered from now on
-	Cause   error // the driver's error behind it
-
-	Written string // the time of every row written, as text
+	session *Session
+	ctx     context.Context // of the View or Update; fits in no parameter list
+	trace   Trace
+	broken  error  // what is answered from now on
+	cause   error  // the driver's error behind it
+	written string // the time of every row written, as text
 
 	over     bool // its function returned
 	hasLocks bool
@@ -29,17 +26,36 @@ type Tx struct {
 
 // Tx returns a transaction for the statements that follow: of one that was begun on the session, or
 // outside of any.
-func (s *Session) Tx(ctx context.Context) *Tx { return &Tx{Session: s, Context: ctx} }
+func (s *Session) Tx(ctx context.Context) *Tx { return &Tx{session: s, ctx: ctx} }
+
+// Session is the one that the transaction is on.
+func (t *Tx) Session() *Session { return t.session }
+
+// Dialect is what the database disagrees on with others.
+func (t *Tx) Dialect() *Dialect { return t.session.dialect }
+
+// Context is that of the View or Update.
+func (t *Tx) Context() context.Context { return t.ctx }
+
+// Written is the time that rows are written with, empty in a View.
+func (t *Tx) Written() string { return t.written }
+
+// Broken is the error that every further statement returns, nil while there is none. It is not
+// that of a context which ended since the last statement (Usable).
+func (t *Tx) Broken() error { return t.broken }
+
+// Cause is the driver's error after which the transaction is broken, nil when none is.
+func (t *Tx) Cause() error { return t.cause }
 
 // Traced has every statement traced, and returns the transaction.
 func (t *Tx) Traced(trace Trace) *Tx {
-	t.Trace = trace
+	t.trace = trace
 	return t
 }
 
 // Stamped has rows written with a time (Stamp), and returns the transaction.
 func (t *Tx) Stamped(written string) *Tx {
-	t.Written = written
+	t.written = written
 	return t
 }
 
@@ -68,10 +84,10 @@ func (t *Tx) Usable() error {
 	if t.over {
 		return errOver
 	}
-	if t.Broken == nil && t.Context.Err() != nil {
-		t.Broken = t.Context.Err()
+	if t.broken == nil && t.ctx.Err() != nil {
+		t.broken = t.ctx.Err()
 	}
-	return t.Broken
+	return t.broken
 }
 
 // Fail notes a driver's error, after which Usable fails, and returns it translated.
@@ -79,13 +95,13 @@ func (t *Tx) Fail(err error) error {
 	if err == nil {
 		return nil
 	}
-	t.Cause, t.Broken = err, t.Session.Dialect.Translate("querying the database", err)
-	return t.Broken
+	t.cause, t.broken = err, t.session.dialect.Translate("querying the database", err)
+	return t.broken
 }
 
 // MySQLCode returns the number of the error of MariaDB or MySQL that Usable goes on failing with, 0
 // for none.
-func (t *Tx) MySQLCode() uint16 { return mysqlCode(t.Cause) }
+func (t *Tx) MySQLCode() uint16 { return mysqlCode(t.cause) }
 
 // Each runs a statement and calls fn with each row of the answer. The end of the Tx's context is
 // noticed every thousand rows.
@@ -94,8 +110,8 @@ func (t *Tx) Each(fn func(*Row), query string, args ...any) error {
 		return err
 	}
 	var ended error // the caller's context ended
-	end := t.Trace.begin(t.Context, query)
-	err := t.Session.query(func(rows *sql.Rows, w *watch) (err error) {
+	end := t.trace.begin(t.ctx, query)
+	err := t.session.query(func(rows *sql.Rows, w *watch) (err error) {
 		ended, err = t.walk(rows, w, fn)
 		return err
 	}, query, args...)
@@ -116,9 +132,9 @@ func (t *Tx) walk(rows *sql.Rows, w *watch, fn func(*Row)) (ended, err error) {
 	if err != nil {
 		return nil, err
 	}
-	one := newRow(columns, t.Session.spare)
-	t.Session.spare = nil // fn may read another answer
-	defer func() { t.Session.spare = one }()
+	one := newRow(columns, t.session.spare)
+	t.session.spare = nil // fn may read another answer
+	defer func() { t.session.spare = one }()
 	n := 0
 	for ; rows.Next(); n++ {
 		if err := rows.Scan(one.places...); err != nil {
@@ -152,7 +168,7 @@ func (t *Tx) QueryAll(questions []Question) error {
 		return err
 	}
 	end := t.Tracing(len(questions), func(i int) string { return questions[i].Query })
-	err := t.Session.queryAll(questions)
+	err := t.session.queryAll(questions)
 	end(err)
 	return t.Fail(err)
 }
@@ -169,12 +185,12 @@ func (t *Tx) Answered(queries []string) (n int, err error) {
 
 // Tracing calls Trace for n statements that run together. The returned function ends all of them.
 func (t *Tx) Tracing(n int, query func(int) string) (end func(error)) {
-	if t.Trace == nil {
+	if t.trace == nil {
 		return func(error) {}
 	}
 	ends := make([]func(error), n)
 	for i := range ends {
-		ends[i] = t.Trace(t.Context, query(i))
+		ends[i] = t.trace(t.ctx, query(i))
 	}
 	return func(err error) {
 		for _, end := range slices.Backward(ends) {
@@ -211,7 +227,7 @@ func (t *Tx) Exists(query string, args ...any) (bool, error) {
 }
 
 // HasTable reports whether there is a table of that name.
-func (t *Tx) HasTable(name string) (bool, error) { return t.Exists(t.Session.Dialect.hasTable, name) }
+func (t *Tx) HasTable(name string) (bool, error) { return t.Exists(t.session.dialect.hasTable, name) }
 
 // Integer reads the first column of a row.
 func Integer(one *Row) int64 { return one.Int(0) }
@@ -223,8 +239,8 @@ func (t *Tx) Exec(query string, args ...any) (int, error) {
 		return 0, err
 	}
 	t.hasLocks = true
-	end := t.Trace.begin(t.Context, query)
-	result, err := t.Session.Exec(query, args...)
+	end := t.trace.begin(t.ctx, query)
+	result, err := t.session.Exec(query, args...)
 	end(err)
 	if err != nil {
 		return 0, t.Fail(err)
@@ -249,15 +265,15 @@ func (t *Tx) Insert(query string, args ...any) (id int64, clash bool, err error)
 		return 0, false, err
 	}
 	t.hasLocks = true
-	query += t.Session.Dialect.OnConflict
-	end := t.Trace.begin(t.Context, query)
-	if t.Session.Dialect.returning {
+	query += t.session.dialect.OnConflict
+	end := t.trace.begin(t.ctx, query)
+	if t.session.dialect.returning {
 		id, clash, err = t.insertReturning(query, args...)
 	} else {
 		id, err = t.insertCounting(query, args...)
 	}
 	end(err)
-	if err != nil && t.Session.Dialect.Duplicate(err) {
+	if err != nil && t.session.dialect.Duplicate(err) {
 		return 0, true, nil
 	}
 	return id, clash, t.Fail(err)
@@ -266,7 +282,7 @@ func (t *Tx) Insert(query string, args ...any) (id int64, clash bool, err error)
 // insertReturning gets the id as a row, which a clash does not have.
 func (t *Tx) insertReturning(query string, args ...any) (id int64, clash bool, err error) {
 	clash = true
-	err = t.Session.query(func(rows *sql.Rows, _ *watch) error {
+	err = t.session.query(func(rows *sql.Rows, _ *watch) error {
 		for rows.Next() {
 			clash = false
 			if err := rows.Scan(&id); err != nil {
@@ -282,7 +298,7 @@ RETURNING id`, args...)
 // insertCounting gets the id from the driver. A unique value that is taken is an error here, which
 // SQLite and MySQL survive: only PostgreSQL makes the transaction unusable.
 func (t *Tx) insertCounting(query string, args ...any) (int64, error) {
-	result, err := t.Session.Exec(query, args...)
+	result, err := t.session.Exec(query, args...)
 	if err != nil {
 		return 0, err
 	}
@@ -297,18 +313,18 @@ func (t *Tx) Try(guard bool, query string, args []any) (n int, clash bool, err e
 	if err := t.Usable(); err != nil {
 		return 0, false, err
 	}
-	end := t.Trace.begin(t.Context, query)
+	end := t.trace.begin(t.ctx, query)
 	n, err = t.guarded(guard, query, args)
 	end(err)
-	switch d := t.Session.Dialect; {
+	switch d := t.session.dialect; {
 	case err == nil:
 		return n, false, nil
 	case d.Duplicate(err):
 		err = t.taken(guard)
 		return 0, err == nil, err
 	case d.Orphan(err):
-		t.Broken = fmt.Errorf("sqlstore: a row refers to one that is not there, or is referred to: %v", err)
-		return 0, false, t.Broken
+		t.broken = fmt.Errorf("sqlstore: a row refers to one that is not there, or is referred to: %v", err)
+		return 0, false, t.broken
 	}
 	return 0, false, t.Fail(err)
 }
@@ -317,16 +333,16 @@ func (t *Tx) Try(guard bool, query string, args []any) (n int, clash bool, err e
 // trip of the statement, its release in that of the next.
 func (t *Tx) guarded(guard bool, query string, args []any) (int, error) {
 	if guard {
-		if err := t.Session.Later("SAVEPOINT one"); err != nil {
+		if err := t.session.Later("SAVEPOINT one"); err != nil {
 			return 0, err
 		}
 	}
-	result, err := t.Session.Exec(query, args...)
+	result, err := t.session.Exec(query, args...)
 	if err != nil {
 		return 0, err
 	}
 	if guard {
-		if err := t.Session.Later("RELEASE SAVEPOINT one"); err != nil {
+		if err := t.session.Later("RELEASE SAVEPOINT one"); err != nil {
 			return 0, err
 		}
 	}
@@ -337,10 +353,10 @@ func (t *Tx) guarded(guard bool, query string, args []any) (int, error) {
 // taken goes on behind a statement that met a unique value.
 func (t *Tx) taken(guard bool) error {
 	if guard {
-		if err := t.Session.Do("ROLLBACK TO SAVEPOINT one"); err != nil {
+		if err := t.session.Do("ROLLBACK TO SAVEPOINT one"); err != nil {
 			return t.Fail(err)
 		}
-		if err := t.Session.Later("RELEASE SAVEPOINT one"); err != nil {
+		if err := t.session.Later("RELEASE SAVEPOINT one"); err != nil {
 			return t.Fail(err)
 		}
 	}
@@ -391,7 +407,7 @@ func (t *Tx) Concurrently(one, other func(*Tx) error) error {
 		panic(o.panicked)
 	}
 	if err == nil && o.err != nil {
-		t.Cause, t.Broken, err = second.Cause, second.Broken, o.err
+		t.cause, t.broken, err = second.cause, second.broken, o.err
 	}
 	return err
 }
