@@ -47,7 +47,7 @@ func (s *Service) owned(claims []placement.Claim) []placement.Claim {
 }
 
 // describe turns the rules' findings into faults; unknown classes are reported
-// after the given words. Other errors, among them ErrStale and ErrNoRow, on which claim tries
+// after the given words. Other errors, among them ErrStale and ErrNoRow, on which retry tries
 // again, pass unchanged.
 func (s *Service) describe(err error, unknownPrefix string) error {
 	var unknown unknownClass
@@ -61,24 +61,18 @@ func (s *Service) describe(err error, unknownPrefix string) error {
 	return err
 }
 
-// claim calls attempt, which claims, again when a generation changed under it, and reports
-// the observer. There are [placement]allocation_conflict_retry_count tries in all, without a pause,
-// as in upstream's objects.allocation.replace_all; after the last one the client gets a 409 with
-// CodeConcurrentUpdate.
+// claim is retry for an attempt that claims, and reports the tries and the outcome to the observer.
+// There is no pause between tries, as in upstream's objects.allocation.replace_all.
 func (s *Service) claim(ctx context.Context, attempt func(try int) error) error {
-	for try := 0; ; try++ {
-		err := attempt(try)
-		if !errors.Is(err, placement.ErrStale) && !errors.Is(err, placement.ErrNoRow) {
-			s.observe(outcome(err))
-			return err
+	const conflict = "Inventory and/or allocations changed while attempting to allocate"
+	err := s.retry(ctx, conflict, func(try int) error {
+		if try > 0 {
+			s.observe(ClaimRetried)
 		}
-		if try+1 >= s.settings.ConflictRetries || ctx.Err() != nil {
-			s.observe(ClaimConflict)
-			return fault.New(fault.Conflict, placement.CodeConcurrentUpdate,
-				"Inventory and/or allocations changed while attempting to allocate: %s", textProviderConcurrent)
-		}
-		s.observe(ClaimRetried)
-	}
+		return attempt(try)
+	})
+	s.observe(outcome(err))
+	return err
 }
 
 // outcome is the event of a claim that ended with err. A generation that the client named and that
@@ -107,7 +101,7 @@ func (s *Service) observe(e ClaimEvent) {
 // delete_all in its objects.allocation increments nothing.
 func (s *Service) DeleteAllocations(ctx context.Context, consumer placement.UUID) error {
 	r := &claimRequest{claims: []placement.Claim{{Consumer: consumer}}, release: true, cause: s.cause(ctx)}
-	return s.retry(ctx, func(try int) error {
+	return s.retry(ctx, textUpdateConflict, func(try int) error {
 		r.rows = try > 0
 		return s.writeTogether(ctx, r)
 	})

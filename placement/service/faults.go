@@ -7,6 +7,9 @@ import (
 	"github.com/berthcloud/berth/placement"
 )
 
+// textUpdateConflict begins the text of conflicts of what is not a claim.
+const textUpdateConflict = "update conflict"
+
 // textProviderConcurrent ends the conflicts in which a provider changed while
 // the request was served.
 const textProviderConcurrent = "Another thread concurrently updated the resource provider data. Please " +

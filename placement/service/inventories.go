@@ -178,7 +178,8 @@ func (s *Service) changeInventories(
 func (t *tx) bump(p placement.ProviderRow) error {
 	err := t.BumpProvider(p.ID, p.Generation)
 	if errors.Is(err, placement.ErrStale) {
-		return fault.New(fault.Conflict, placement.CodeConcurrentUpdate, "update conflict: %s", textProviderConcurrent)
+		return fault.New(fault.Conflict, placement.CodeConcurrentUpdate, "%s: %s", textUpdateConflict,
+			textProviderConcurrent)
 	}
 	return err
 }

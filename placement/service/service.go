@@ -189,20 +189,21 @@ func (t *tx) provider(uuid placement.UUID) (placement.ProviderRow, error) {
 // statements: what comes of that is known only to a new run. fn must not keep anything from an
 // earlier run.
 func (s *Service) update(ctx context.Context, fn func(*tx) error) error {
-	return s.retry(ctx, func(int) error { return s.transact(ctx, fn) })
+	return s.retry(ctx, textUpdateConflict, func(int) error { return s.transact(ctx, fn) })
 }
 
-// retry calls attempt again, with the number of tries before, while a row went or changed
-// between two of its statements. It gives up after Settings.ConflictRetries tries, with a conflict
-// that makes the client try again.
-func (s *Service) retry(ctx context.Context, attempt func(try int) error) error {
+// retry calls attempt again, with the number of tries before, while a row was deleted or changed
+// between two of its statements. There are [placement]allocation_conflict_retry_count tries in all,
+// fewer when ctx has ended; then the client gets a 409 with CodeConcurrentUpdate, whose text begins
+// with conflict.
+func (s *Service) retry(ctx context.Context, conflict string, attempt func(try int) error) error {
 	for try := 0; ; try++ {
 		err := attempt(try)
-		if !errors.Is(err, placement.ErrStale) && !errors.Is(err, placement.ErrNoRow) || ctx.Err() != nil {
+		if !errors.Is(err, placement.ErrStale) && !errors.Is(err, placement.ErrNoRow) {
 			return err
 		}
-		if try+1 >= s.settings.ConflictRetries {
-			return fault.New(fault.Conflict, placement.CodeConcurrentUpdate, "update conflict: %s", textProviderConcurrent)
+		if try+1 >= s.settings.ConflictRetries || ctx.Err() != nil {
+			return fault.New(fault.Conflict, placement.CodeConcurrentUpdate, "%s: %s", conflict, textProviderConcurrent)
 		}
 	}
 }
