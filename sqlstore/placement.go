@@ -25,10 +25,10 @@ var _ placement.Store = (*Store)(nil)
 // another berth - is an error that says so, and the file is left as it is.
 func Open(ctx context.Context, opts engine.Options) (*Store, error) {
 	s := &Store{Engine: engine.New(opts, engine.Service[placement.Changes]{
-		Schema: NewSchema(opts).Hooks(),
-		Still:  "UPDATE alembic_version SET version_num = version_num WHERE 0",
-		First:  lockFirst,
-		Encode: encodeChanges, Decode: decodeChanges, Watched: true,
+		Schema:    NewSchema(opts).Hooks(),
+		WriteLock: "UPDATE alembic_version SET version_num = version_num WHERE 0",
+		TakeLocks: lockFirst,
+		Encode:    encodeChanges, Decode: decodeChanges, Watched: true,
 	})}
 	if err := s.Open(ctx); err != nil {
 		return nil, err

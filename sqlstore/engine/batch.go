@@ -121,7 +121,7 @@ func (s *Engine[N]) beginWanted(ses *sqlconn.Session, jobs []*job[N]) (bool, err
 	for _, j := range jobs {
 		all.Add(j.locks)
 	}
-	if s.service.First == nil || all.Empty() {
+	if s.service.TakeLocks == nil || all.Empty() {
 		return false, nil
 	}
 	if err := s.beginMember(ses, false); err != nil {
@@ -129,7 +129,7 @@ func (s *Engine[N]) beginWanted(ses *sqlconn.Session, jobs []*job[N]) (bool, err
 	}
 	t := ses.Tx(context.Background()).Traced(s.opts.Trace)
 	began := time.Now()
-	s.service.First(t, all)
+	s.service.TakeLocks(t, all)
 	for _, j := range jobs {
 		j.noteWait(s, t.Cause(), began)
 	}
@@ -252,7 +252,7 @@ func (s *Engine[N]) member(ses *sqlconn.Session, j *job[N], open bool) (bool, er
 	j.outcome = <-j.returned
 	t.End()
 	j.locks.Add(t.locks)
-	if t.Cause() != nil && (s.again(t.Cause()) || s.d.Full(t.Cause())) {
+	if t.Cause() != nil && (s.retryable(t.Cause()) || s.d.Full(t.Cause())) {
 		j.noteWait(s, t.Cause(), began)
 		return open, t.Cause()
 	}

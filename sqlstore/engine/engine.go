@@ -93,9 +93,9 @@ func (s *Engine[N]) Options() Options { return s.opts }
 // Dialect is what the database disagrees on with others. It is known when the tables are prepared.
 func (s *Engine[N]) Dialect() *sqlconn.Dialect { return s.db.Dialect() }
 
-// again reports whether what failed with a driver's error may succeed when it is
+// retryable reports whether what failed with a driver's error may succeed when it is
 // tried again.
-func (s *Engine[N]) again(err error) bool {
+func (s *Engine[N]) retryable(err error) bool {
 	if s.d.Retryable(err) {
 		return true
 	}

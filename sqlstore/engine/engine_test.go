@@ -395,7 +395,7 @@ func TestLocksAreTakenFirst(t *testing.T) {
 		s := sqlconntest.New(t)
 		kind := hooks()
 		var first []engine.Locks
-		kind.First = func(_ *sqlconn.Tx, l engine.Locks) { first = append(first, l) }
+		kind.TakeLocks = func(_ *sqlconn.Tx, l engine.Locks) { first = append(first, l) }
 		e := open(t, engine.Options{Server: s.Options()}, kind)
 		fails := 2
 		s.SetFault(func(statement string, ran bool) error {

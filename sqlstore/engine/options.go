@@ -131,13 +131,13 @@ type Service[N any] struct {
 	// LockStatement is a statement at the beginning of every transaction that writes,
 	// which waits until those of other stores have ended; empty for none.
 	LockStatement string
-	// Still is a statement that changes nothing and takes the right to write to a file. Empty
+	// WriteLock is a statement that changes nothing and takes the right to write to a file. Empty
 	// where no View has a parallel reader.
-	Still string
-	// First begins a transaction whose Updates run once more, with the locks that they turned out
+	WriteLock string
+	// TakeLocks begins a transaction whose Updates run once more, with the locks that they turned out
 	// to need in earlier runs (Tx.NeedLocks): it takes them, in an order without deadlocks. Nil for
 	// nothing.
-	First func(*sqlconn.Tx, Locks)
+	TakeLocks func(*sqlconn.Tx, Locks)
 	// Encode makes an entry of the change log of what the Updates of a transaction noted for
 	// it (Tx.Note): its body for other stores, and what followers of this store get of it. Nil for
 	// empty ones. Decode makes what followers get of the body of another store's entry.

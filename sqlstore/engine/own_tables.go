@@ -39,7 +39,7 @@ func wholeSchema(schema sqlconn.Schema, opts Options) sqlconn.Schema {
 // follows: tables appear meanwhile. It returns the last error.
 func amongRivals(ctx context.Context, prepare func() error) error {
 	rivals := false
-	return retry(ctx, time.Hour, schemaTries, func() (again bool, err error) {
+	return retry(ctx, time.Hour, schemaTries, func() (retryable bool, err error) {
 		err = prepare()
 		kind, _ := fault.Of(err)
 		rivals = rivals || errors.Is(err, ErrCreating) || errors.As(err, new(Foreign)) ||

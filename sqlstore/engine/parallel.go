@@ -14,14 +14,14 @@ import "github.com/berthcloud/berth/sqlstore/sqlconn"
 // parallel starts a parallel reader of a View's transaction, to be ended before that is, or false:
 // then one connection has to do.
 func (s *Engine[N]) parallel(t *sqlconn.Tx) (other *sqlconn.Tx, end func(), ok bool) {
-	if s.service.Still == "" || s.d.Shared || s.readers == s.Writer {
+	if s.service.WriteLock == "" || s.d.Shared || s.readers == s.Writer {
 		return nil, nil, false
 	}
 	ses, ok := s.readers.BorrowIdle()
 	if !ok {
 		return nil, nil, false
 	}
-	if !t.Session().KeepStill(s.service.Still) || ses.Begin(t.Context(), s.d.BeginRead) != nil {
+	if !t.Session().TakeWriteLock(s.service.WriteLock) || ses.Begin(t.Context(), s.d.BeginRead) != nil {
 		s.readers.GiveBack(ses)
 		return nil, nil, false
 	}

@@ -16,11 +16,11 @@ const maxAttempts = 1000
 
 // retry calls attempt again, with pauses, while it says so, until a time is over, most attempts
 // were made or ctx has ended. It returns the last error.
-func retry(ctx context.Context, limit time.Duration, most int, attempt func() (again bool, err error)) error {
+func retry(ctx context.Context, limit time.Duration, most int, attempt func() (retryable bool, err error)) error {
 	until := time.Now().Add(limit)
 	for n := 1; ; n++ {
-		again, err := attempt()
-		if !again || n >= most || time.Now().After(until) || sleep(ctx, backoff(n)) != nil {
+		retryable, err := attempt()
+		if !retryable || n >= most || time.Now().After(until) || sleep(ctx, backoff(n)) != nil {
 			return err
 		}
 	}

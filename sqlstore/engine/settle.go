@@ -32,7 +32,7 @@ func (s *Engine[N]) settle(e changelog.Entry, members []*job[N]) (committed bool
 	defer ses.Close()
 	// In any case the number is used.
 	defer s.table.Renew()
-	err = retry(context.Background(), s.opts.RetryTime, maxAttempts, func() (again bool, err error) {
+	err = retry(context.Background(), s.opts.RetryTime, maxAttempts, func() (retryable bool, err error) {
 		committed, err = s.proven(ses, e)
 		return err != nil && !s.isClosing(), err
 	})

@@ -239,7 +239,7 @@ func (t *Tool) Write(ctx context.Context, fn func(*sqlconn.Tx) error) error {
 // Attempt is Write for a function that may run again from its start: it is tried again after a
 // collision until Options.RetryTime is over.
 func (t *Tool) Attempt(ctx context.Context, fn func(*sqlconn.Tx) error) error {
-	return retry(ctx, t.opts.RetryTime, maxAttempts, func() (again bool, err error) {
+	return retry(ctx, t.opts.RetryTime, maxAttempts, func() (retryable bool, err error) {
 		var cause error
 		err = t.Write(ctx, func(w *sqlconn.Tx) error {
 			err := fn(w)

@@ -49,11 +49,11 @@ func (s *Engine[N]) await(j *job[N]) error {
 		return err
 	}
 	ended := j.ctx.Done()
-	var late <-chan time.Time
+	var expired <-chan time.Time
 	if s.d.Shared {
 		t := time.NewTimer(s.opts.RetryTime)
 		defer t.Stop()
-		late = t.C
+		expired = t.C
 	}
 	for {
 		select {
@@ -66,11 +66,11 @@ func (s *Engine[N]) await(j *job[N]) error {
 				return j.ctx.Err()
 			}
 			ended = nil
-		case <-late:
+		case <-expired:
 			if j.state.CompareAndSwap(waiting, left) {
 				return s.d.Translate("waiting to write", sqlconn.ErrSilent)
 			}
-			late = nil
+			expired = nil
 		}
 	}
 }
@@ -83,8 +83,8 @@ func (s *Engine[N]) write() {
 	if !s.d.Shared {
 		every = sqlconn.LookEvery
 	}
-	tend, probe := time.NewTicker(every), time.NewTicker(probeInterval)
-	defer tend.Stop()
+	maintenance, probe := time.NewTicker(every), time.NewTicker(probeInterval)
+	defer maintenance.Stop()
 	defer probe.Stop()
 	for {
 		select {
@@ -95,7 +95,7 @@ func (s *Engine[N]) write() {
 				s.leaveLog()
 				return
 			}
-		case <-tend.C:
+		case <-maintenance.C:
 			if s.d.Shared {
 				s.CleanLog()
 			} else {
@@ -122,11 +122,11 @@ func (s *Engine[N]) batch() bool {
 	}
 	switch {
 	case err == nil:
-	case len(members) == 1 && !s.again(err) && !s.d.Full(err):
+	case len(members) == 1 && !s.retryable(err) && !s.d.Full(err):
 		members[0].end(s.d.Translate("committing", err))
 	default:
 		for _, j := range members {
-			s.alone(j)
+			s.runSingle(j)
 		}
 	}
 	return true
@@ -151,7 +151,7 @@ func (s *Engine[N]) connected() bool {
 			return true
 		}
 		s.noteUnwritable(err)
-		if !s.late(first) {
+		if !s.expired(first) {
 			_ = sleep(first.ctx, backoff(n))
 		} else if first.state.CompareAndSwap(waiting, taken) {
 			first.result <- s.d.Translate("connecting", err)
@@ -163,20 +163,20 @@ func (s *Engine[N]) connected() bool {
 // a lock that it needs.
 const maxLockWaits = 2
 
-// late reports whether a job is not to be tried again.
-func (s *Engine[N]) late(j *job[N]) bool {
+// expired reports whether a job is not to be tried again.
+func (s *Engine[N]) expired(j *job[N]) bool {
 	return s.isClosing() || time.Now().After(j.until) || j.waited >= maxLockWaits
 }
 
-// alone runs one job in a transaction of its own, again while mayRetry says so.
-func (s *Engine[N]) alone(j *job[N]) {
+// runSingle runs one job in a transaction of its own, again while mayRetry says so.
+func (s *Engine[N]) runSingle(j *job[N]) {
 	err := sqlconn.ErrSilent
 	for n := range maxAttempts {
 		if cut := j.pause(n); cut != nil {
 			j.end(cut)
 			return
 		}
-		if s.d.Shared && s.late(j) {
+		if s.d.Shared && s.expired(j) {
 			break
 		}
 		if _, err = s.transact(each([]*job[N]{j})); err == nil {
@@ -195,7 +195,7 @@ func (s *Engine[N]) alone(j *job[N]) {
 // already. Nor is another transaction likely to be the cause of the same violated key again and
 // again.
 func (s *Engine[N]) mayRetry(err error, n int) bool {
-	if !s.again(err) {
+	if !s.retryable(err) {
 		return false
 	}
 	return n < attempts || s.d.Shared && !s.d.Orphan(err) && !s.d.Duplicate(err)

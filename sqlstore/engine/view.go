@@ -31,11 +31,11 @@ func (s *Engine[N]) failed(t *sqlconn.Tx, err error) bool {
 	if errors.Is(t.Cause(), sqlconn.ErrDemoted) {
 		s.db.RenewConnections()
 	}
-	return err != nil && t.Cause() != nil && s.again(t.Cause())
+	return err != nil && t.Cause() != nil && s.retryable(t.Cause())
 }
 
 // readOnce runs fn once and says whether it should run again.
-func (s *Engine[N]) readOnce(ctx context.Context, fn func(*sqlconn.Tx) error) (again bool, err error) {
+func (s *Engine[N]) readOnce(ctx context.Context, fn func(*sqlconn.Tx) error) (retryable bool, err error) {
 	ses, err := s.readers.Borrow(ctx)
 	if err != nil {
 		return false, err
@@ -43,7 +43,7 @@ func (s *Engine[N]) readOnce(ctx context.Context, fn func(*sqlconn.Tx) error) (a
 	ses.PrepareAlways(true)
 	defer func() { ses.PrepareAlways(false); s.readers.GiveBack(ses) }()
 	if err := ses.Connect(ctx); err != nil {
-		return s.again(err), s.d.Translate("connecting", err)
+		return s.retryable(err), s.d.Translate("connecting", err)
 	}
 	ses.Opening()
 	t := ses.Tx(ctx).Traced(s.opts.Trace)
@@ -54,7 +54,7 @@ func (s *Engine[N]) readOnce(ctx context.Context, fn func(*sqlconn.Tx) error) (a
 // viewOnce runs fn once and says whether it should run again, after an error that
 // another try may not meet. The transaction is rolled back, never committed: it wrote nothing, and
 // a rollback cannot fail for what others did.
-func (s *Engine[N]) viewOnce(ctx context.Context, fn func(*sqlconn.Tx) error) (again bool, err error) {
+func (s *Engine[N]) viewOnce(ctx context.Context, fn func(*sqlconn.Tx) error) (retryable bool, err error) {
 	if err := s.db.Files().Check(); err != nil {
 		return false, err
 	}
@@ -64,13 +64,13 @@ func (s *Engine[N]) viewOnce(ctx context.Context, fn func(*sqlconn.Tx) error) (a
 	}
 	defer s.readers.GiveBack(ses)
 	if err := ses.Begin(ctx, s.d.BeginRead); err != nil {
-		return s.again(err), s.d.Translate("beginning to read", err)
+		return s.retryable(err), s.d.Translate("beginning to read", err)
 	}
 	t := ses.Tx(ctx).Traced(s.opts.Trace).WithParallel(s.parallel)
 	defer func() {
 		t.End()
 		if end := ses.Do("ROLLBACK"); end != nil && err == nil {
-			again, err = s.again(end), s.d.Translate("ending to read", end)
+			retryable, err = s.retryable(end), s.d.Translate("ending to read", end)
 		}
 	}()
 	err = fn(t)

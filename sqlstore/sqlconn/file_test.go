@@ -264,9 +264,9 @@ func TestLinksThatLeadElsewhere(t *testing.T) {
 	}
 }
 
-// TestKeepStill takes the right to write for a reader, which keeps it from others and changes
+// TestTakeWriteLock takes the right to write for a reader, which keeps it from others and changes
 // nothing.
-func TestKeepStill(t *testing.T) {
+func TestTakeWriteLock(t *testing.T) {
 	path := newFile(t)
 	ctx := context.Background()
 	session := func(pragmas ...string) *Session {
@@ -294,7 +294,7 @@ func TestKeepStill(t *testing.T) {
 	}
 	const still = "UPDATE a SET b = b WHERE 0"
 	begin()
-	if !reader.KeepStill(still) {
+	if !reader.TakeWriteLock(still) {
 		t.Error("nobody writes, and it is not still")
 	}
 	if err := writer.Do("INSERT INTO a VALUES (1)"); !SQLiteDialect.Unavailable(err) {
@@ -310,7 +310,7 @@ func TestKeepStill(t *testing.T) {
 	if err := writer.Do("INSERT INTO a VALUES (1)"); err != nil {
 		t.Fatal(err)
 	}
-	if reader.KeepStill(still) {
+	if reader.TakeWriteLock(still) {
 		t.Error("there is something newer than what was read")
 	}
 }

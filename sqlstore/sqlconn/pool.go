@@ -48,7 +48,7 @@ func (p *Pool) Borrow(ctx context.Context) (*Session, error) {
 		return p.take(), nil
 	default:
 	}
-	late, stop := p.late()
+	expired, stop := p.expired()
 	defer stop()
 	select {
 	case p.permits <- struct{}{}:
@@ -57,7 +57,7 @@ func (p *Pool) Borrow(ctx context.Context) (*Session, error) {
 		return nil, ctx.Err()
 	case <-p.closing:
 		return nil, ClosedError()
-	case <-late:
+	case <-expired:
 		return nil, fault.New(fault.Unavailable, CodeBusy, "All connections to the database are in use. Please try again.")
 	}
 }
@@ -72,8 +72,8 @@ func (p *Pool) BorrowIdle() (*Session, bool) {
 	}
 }
 
-// late returns a channel that says when the wait has been too long.
-func (p *Pool) late() (<-chan time.Time, func() bool) {
+// expired returns a channel that says when the wait has been too long.
+func (p *Pool) expired() (<-chan time.Time, func() bool) {
 	if p.wait <= 0 {
 		return nil, func() bool { return true }
 	}

@@ -267,11 +267,11 @@ func (s *Session) ended(w *watch, err error) error {
 	return err
 }
 
-// KeepStill takes the right to write for the reading transaction under way on a file, with a
+// TakeWriteLock takes the right to write for the reading transaction under way on a file, with a
 // statement that changes nothing. It returns false when there is something newer
 // than what was read, or another connection writes. query_only is lifted for the statement alone. A
 // session on which it cannot be set again is not used any more.
-func (s *Session) KeepStill(statement string) bool {
+func (s *Session) TakeWriteLock(statement string) bool {
 	if s.Do("PRAGMA query_only(0)") != nil {
 		return false
 	}
