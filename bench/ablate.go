@@ -63,7 +63,7 @@ func (l *lab) ablate(out io.Writer) (ok bool, err error) {
 				l.program = p.path
 				line := l.measure(r)
 				cpu, measured := line.Figures.cpu()
-				if line.Verdict != reached || !measured {
+				if line.Outcome != reached || !measured {
 					fmt.Fprint(out, line)
 					ok = false
 					continue

@@ -28,7 +28,7 @@ func TestGate(t *testing.T) {
 	for _, c := range []struct {
 		name, row string
 		figure    figure
-		want      verdict
+		want      outcome
 	}{
 		{"WithinTheSpread", "mixed", figure{"cpu / limits", 2.1, ratio}, reached},
 		{"TheWorstOfTheRecord", "mixed", figure{"cpu / limits", 2.2, ratio}, reached},
@@ -44,8 +44,8 @@ func TestGate(t *testing.T) {
 			r := row{name: c.row, work: fixed{c.figure}, bars: []bar{atMost("cpu / limits", 3)}}
 			r.bars = b.gate(r)
 			l := &lab{options: options{short: true}, ctx: context.Background(), log: io.Discard}
-			if got := l.try(r); got.Verdict != c.want {
-				t.Errorf("%s: %q", got.Verdict, got.Reasons)
+			if got := l.try(r); got.Outcome != c.want {
+				t.Errorf("%s: %q", got.Outcome, got.Reasons)
 			}
 		})
 	}

@@ -56,7 +56,7 @@ func TestRun(t *testing.T) {
 		t.Fatalf("%d rows, %v", len(r.Rows), err)
 	}
 	for _, l := range r.Rows {
-		if l.Verdict == broken || l.Verdict == notRun || len(l.Figures) == 0 {
+		if l.Outcome == broken || l.Outcome == notRun || len(l.Figures) == 0 {
 			t.Errorf("%s", l)
 		}
 	}

@@ -39,11 +39,11 @@ func (l *lab) recordRuns(out io.Writer) (ok bool, err error) {
 			if l.ctx.Err() != nil {
 				return false, l.ctx.Err()
 			}
-			row.bars = nil // it is measured, not judged
+			row.bars = nil // it is measured, not compared
 			line := l.measure(row)
-			if line.Verdict != reached {
+			if line.Outcome != reached {
 				fmt.Fprint(out, line)
-				ok = ok && line.Verdict == notRun
+				ok = ok && line.Outcome == notRun
 				continue
 			}
 			runs[row.name] = append(runs[row.name], line.Figures)

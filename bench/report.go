@@ -22,7 +22,7 @@ type report struct {
 type line struct {
 	Name    string   `json:"name"`
 	Title   string   `json:"title"`
-	Verdict verdict  `json:"verdict"`
+	Outcome outcome  `json:"outcome"`
 	Reasons []string `json:"reasons,omitempty"` // why it is no better
 	Figures figures  `json:"figures"`
 	Seconds float64  `json:"seconds"` // how long it was measured
@@ -46,11 +46,11 @@ func (r *report) where() string {
 	return text
 }
 
-// String returns a line of the table: the verdict, the measurements, and the bars that they do not
+// String returns a line of the table: the outcome, the measurements, and the bars that they do not
 // reach.
 func (l line) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%-8s %-24s %s\n", l.Verdict, l.Name, l.Title)
+	fmt.Fprintf(&b, "%-8s %-24s %s\n", l.Outcome, l.Name, l.Title)
 	texts := make([]string, len(l.Figures))
 	for i, f := range l.Figures {
 		texts[i] = f.String()
@@ -79,9 +79,9 @@ func wrapped(texts []string, width int) []string {
 }
 
 func (r *report) summary() string {
-	n := map[verdict]int{}
+	n := map[outcome]int{}
 	for _, l := range r.Rows {
-		n[l.Verdict]++
+		n[l.Outcome]++
 	}
 	return fmt.Sprintf("%d rows: %d ok, %d short, %d not run, %d failed", len(r.Rows), n[reached], n[short], n[notRun],
 		n[broken])

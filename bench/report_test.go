@@ -13,10 +13,10 @@ var sampleReport = report{
 	Date: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC), Rounds: 5, Load: 0.25,
 	Machine: machine{CPU: "Some CPU", Cores: 2, MemoryGB: 24, Kernel: "6.1", Go: "go1.26", Revision: "0123456789ab"},
 	Rows: []line{{
-		Name: "flat-1000", Title: "flat, 1,000 hosts", Verdict: short, Reasons: []string{"too slow"}, Seconds: 4.5,
+		Name: "flat-1000", Title: "flat, 1,000 hosts", Outcome: short, Reasons: []string{"too slow"}, Seconds: 4.5,
 		Figures: figures{{"cpu / canned", 2.5, ratio}, {"rate", 1000, perSecond}},
 	}, {
-		Name: "claims", Title: "claims", Verdict: notRun, Reasons: []string{"not installed"},
+		Name: "claims", Title: "claims", Outcome: notRun, Reasons: []string{"not installed"},
 	}},
 }
 
@@ -47,7 +47,7 @@ func TestJSONIsStable(t *testing.T) {
     {
       "name": "flat-1000",
       "title": "flat, 1,000 hosts",
-      "verdict": "short",
+      "outcome": "short",
       "reasons": [
         "too slow"
       ],
@@ -68,7 +68,7 @@ func TestJSONIsStable(t *testing.T) {
     {
       "name": "claims",
       "title": "claims",
-      "verdict": "not run",
+      "outcome": "not run",
       "reasons": [
         "not installed"
       ],

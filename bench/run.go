@@ -100,7 +100,7 @@ func (l *lab) table(out io.Writer) (ok bool, err error) {
 		line := l.try(row)
 		r.Rows = append(r.Rows, line)
 		fmt.Fprint(out, line)
-		ok = ok && line.Verdict != short && line.Verdict != broken
+		ok = ok && line.Outcome != short && line.Outcome != broken
 	}
 	fmt.Fprintln(out, r.summary())
 	if l.json == "" {
@@ -136,7 +136,7 @@ func (l *lab) chosen() ([]row, error) {
 // try measures one row, and retries in the short form when a bar is not reached.
 func (l *lab) try(r row) line {
 	result := l.measure(r)
-	for n := 1; l.short && n < shortTries && result.Verdict == short && l.ctx.Err() == nil; n++ {
+	for n := 1; l.short && n < shortTries && result.Outcome == short && l.ctx.Err() == nil; n++ {
 		fmt.Fprintf(l.log, "  %s falls short, once more: %s\n", r.name, strings.Join(result.Reasons, "; "))
 		result = l.measure(r)
 	}
@@ -149,9 +149,9 @@ func (l *lab) measure(r row) line {
 	begin := time.Now()
 	f, err := r.work.measure(l)
 	l.tidy()
-	v, reasons := judge(r.bars, f, err)
+	v, reasons := evaluate(r.bars, f, err)
 	return line{
-		Name: r.name, Title: r.title, Verdict: v, Reasons: reasons, Figures: f,
+		Name: r.name, Title: r.title, Outcome: v, Reasons: reasons, Figures: f,
 		Seconds: time.Since(begin).Seconds(),
 	}
 }

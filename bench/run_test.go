@@ -22,7 +22,7 @@ func TestTry(t *testing.T) {
 		name  string
 		short bool
 		slow  int
-		want  verdict
+		want  outcome
 		times int
 	}{
 		{"ok", true, 0, reached, 1},
@@ -34,8 +34,8 @@ func TestTry(t *testing.T) {
 			l := &lab{options: options{short: c.short}, ctx: context.Background(), log: io.Discard}
 			n := &noisy{slow: c.slow}
 			got := l.try(row{"noisy", "noise", n, []bar{atMost("cpu / canned", 2)}})
-			if got.Verdict != c.want || n.times != c.times {
-				t.Errorf("%s after %d times, want %s after %d", got.Verdict, n.times, c.want, c.times)
+			if got.Outcome != c.want || n.times != c.times {
+				t.Errorf("%s after %d times, want %s after %d", got.Outcome, n.times, c.want, c.times)
 			}
 		})
 	}

@@ -61,7 +61,7 @@ func (a *assignment) anchoredAt(index int) bool {
 			return false
 		}
 		if p, tree := a.provider(number); tree.Index() == index {
-			if v, _ := r.judge(p, r.rootCountsForAll(root)); v != fits || !r.within(index) {
+			if v, _ := r.mismatch(p, r.rootCountsForAll(root)); v != fits || !r.within(index) {
 				return false
 			}
 		} else if s := a.sharingProviderOf(number); s == nil || !s.serves[k] {

@@ -171,7 +171,7 @@ func (q *compiledQuery) countUnknown(c *Counts) {
 	}
 }
 
-// withKnownGroups returns a query of which every request can be judged: without the groups from the
+// withKnownGroups returns a query of which every request can be compared: without the groups from the
 // first on that names what does not exist, since the search was over there at the latest, and with
 // the sharing providers, which a query that is impossible by itself was compiled without.
 func (q *compiledQuery) withKnownGroups() *compiledQuery {
@@ -205,7 +205,7 @@ func (q *compiledQuery) countRequest(ctx context.Context, k int) (RequestCounts,
 		rootMember, excluded := r.rootCountsForAll(tree.Root()), r.excludesTree(tree.Root())
 		furthest := 0
 		for _, provider := range tree.Providers {
-			v, need := r.judge(provider, rootMember)
+			v, need := r.mismatch(provider, rootMember)
 			if v == fits && excluded {
 				v = isMember
 			}
@@ -245,7 +245,7 @@ func newFunnel(q *compiledQuery, r *request) *funnel {
 }
 
 // count puts a provider where it was dropped, or at the end, and returns that step.
-func (f *funnel) count(v verdict, need int, within bool) int {
+func (f *funnel) count(v mismatch, need int, within bool) int {
 	at := len(f.steps) - 1
 	switch {
 	case v == fits && within:

@@ -8,26 +8,26 @@ import (
 	"github.com/berthcloud/berth/placement"
 )
 
-// A verdict says which constraint keeps a provider from serving a request. They
+// A mismatch is the constraint that keeps a provider from serving a request, or fits. They
 // are in the order in which they are looked at.
-type verdict uint8
+type mismatch uint8
 
 const (
-	fits         verdict = iota
-	noInventory          // it offers none of a class
-	outOfUnits           // it offers the class, but never this amount in one allocation
-	noCapacity           // it has not this amount free
-	lacksTrait           // a required trait
-	hasForbidden         // a forbidden trait
-	notMember            // of the aggregates it must be in
-	isMember             // of an aggregate it must not be in
+	fits         mismatch = iota
+	noInventory           // it offers none of a class
+	outOfUnits            // it offers the class, but never this amount in one allocation
+	noCapacity            // it has not this amount free
+	lacksTrait            // a required trait
+	hasForbidden          // a forbidden trait
+	notMember             // of the aggregates it must be in
+	isMember              // of an aggregate it must not be in
 )
 
-// judge says whether a provider can serve a request, and if a class is what it
+// mismatch returns why a provider cannot serve a request, or fits, and if a class is what it
 // fails by, which of the request's needs. rootMember says that the root of the anchor
 // is in the aggregates that the request wants, which then hold for its whole tree.
 // The tree the provider is in is not looked at.
-func (r *request) judge(p *snapshot.Provider, rootMember bool) (verdict, int) {
+func (r *request) mismatch(p *snapshot.Provider, rootMember bool) (mismatch, int) {
 	for i := range r.needs {
 		s := p.Inventory(r.needs[i].class)
 		if s == nil {

@@ -134,7 +134,7 @@ func (q *compiledQuery) closest(k int, o *treeOptions) (reason Reason, ok bool) 
 	rootMember, excluded := r.rootCountsForAll(o.tree.Root()), r.excludesTree(o.tree.Root())
 	best := -1
 	for _, p := range o.tree.Providers {
-		v, need := r.judge(p, rootMember)
+		v, need := r.mismatch(p, rootMember)
 		switch {
 		case v == fits && excluded:
 			v = isMember
@@ -180,7 +180,7 @@ func (q *compiledQuery) withFurther(reasons []Reason, k int, first Reason) []Rea
 // rank orders providers by how many constraints they pass. Those that lack nothing but the amount
 // come after all others but those in the wrong tree: capacity becomes free, and a provider of
 // another kind stays of another kind.
-func (r *request) rank(p *snapshot.Provider, v verdict, need int, rootMember bool) int {
+func (r *request) rank(p *snapshot.Provider, v mismatch, need int, rootMember bool) int {
 	others := 3*len(r.needs) + int(isMember) // the highest of all others
 	switch {
 	case v == fits: // but in the wrong tree
@@ -201,7 +201,7 @@ func closer(a, b Reason) bool {
 }
 
 // reason says why a provider cannot serve a request.
-func (q *compiledQuery) reason(r *request, p *snapshot.Provider, v verdict, need int) Reason {
+func (q *compiledQuery) reason(r *request, p *snapshot.Provider, v mismatch, need int) Reason {
 	m := Reason{Provider: p}
 	switch v {
 	case noInventory, outOfUnits, noCapacity:

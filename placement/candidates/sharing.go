@@ -13,7 +13,7 @@ func (q *compiledQuery) findSharingProviders() {
 			useful := false
 			for i := range q.requests {
 				r := &q.requests[i]
-				v, _ := r.judge(p, false)
+				v, _ := r.mismatch(p, false)
 				serves[i] = v == fits && r.mayUseSharing(index)
 				useful = useful || serves[i]
 			}

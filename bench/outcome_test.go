@@ -14,7 +14,7 @@ func TestJudge(t *testing.T) {
 		name    string
 		bars    []bar
 		err     error
-		want    verdict
+		want    outcome
 		reasons []string
 	}{
 		{"AllHold", []bar{atMost("cpu / canned", 2), atLeast("rate", 500), exactly("lost", 0)}, nil, reached, nil},
@@ -49,7 +49,7 @@ func TestJudge(t *testing.T) {
 		{"Failed", []bar{atMost("cpu / canned", 2)}, errors.New("no answer"), broken, []string{"no answer"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			v, reasons := judge(c.bars, f, c.err)
+			v, reasons := evaluate(c.bars, f, c.err)
 			if v != c.want {
 				t.Errorf("got %s, want %s", v, c.want)
 			}

@@ -54,14 +54,14 @@ func (b bar) text(unit string) string {
 	}
 }
 
-// A verdict is the outcome of a row.
-type verdict string
+// An outcome is how a row ended.
+type outcome string
 
 const (
-	reached verdict = "ok"
-	short   verdict = "short"   // slower or bigger than it has to be
-	notRun  verdict = "not run" // something is not installed
-	broken  verdict = "failed"  // an error, or a wrong answer
+	reached outcome = "ok"
+	short   outcome = "short"   // slower or bigger than it has to be
+	notRun  outcome = "not run" // something is not installed
+	broken  outcome = "failed"  // an error, or a wrong answer
 )
 
 // A notRunError is why a row, or a part of it, could not be measured here.
@@ -69,10 +69,10 @@ type notRunError string
 
 func (e notRunError) Error() string { return string(e) }
 
-// judge compares the figures of a row with its bars and returns a reason for each that is not
+// evaluate compares the figures of a row with its bars and returns a reason for each that is not
 // reached. A bar whose figure was not measured, such as a comparison with something that is not
 // installed, is a reason as well, but no failure.
-func judge(bars []bar, f figures, err error) (v verdict, reasons []string) {
+func evaluate(bars []bar, f figures, err error) (v outcome, reasons []string) {
 	var missing notRunError
 	switch {
 	case errors.As(err, &missing):
