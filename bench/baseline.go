@@ -31,11 +31,8 @@ type recorded struct {
 	N      int     `json:"n"`
 }
 
-// Where baselines are, below the root of the module.
-const (
-	shortBaseline = "bench/baselines/short.json"
-	tableBaseline = "bench/baselines/table.json"
-)
+// shortBaseline is where the baseline is, below the root of the product's module.
+const shortBaseline = "bench/baselines/short.json"
 
 //go:embed baselines/short.json
 var shortRecord []byte
@@ -107,10 +104,10 @@ func (b *baseline) gate(r row) []bar {
 }
 
 // put adds what runs of a row measured, in place of what the baseline has of the row.
-func (b *baseline) put(row string, runs []figures, all bool) {
+func (b *baseline) put(row string, runs []figures) {
 	b.Figures = slices.DeleteFunc(b.Figures, func(r recorded) bool { return r.Row == row })
 	for _, f := range runs[0] {
-		if !all && !f.gated() {
+		if !f.gated() {
 			continue
 		}
 		var values []float64

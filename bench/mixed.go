@@ -265,12 +265,8 @@ const upstreamSpan = 20 * time.Second
 // nextToUpstream measures cycles with upstream's service on the same database.
 func (m mixed) nextToUpstream(l *lab, f *figures, s *mixedStage) error {
 	s.berth.Kill()
-	dir, err := l.dir("upstream")
-	if err != nil {
-		return err
-	}
-	theirs, err := servers.Upstream(dir, s.db.URL(servers.Placement), nil)
-	if errors.Is(err, servers.ErrMissing) {
+	theirs, err := l.upstreamOn(s.db)
+	if errors.As(err, new(notRunError)) {
 		l.say("no upstream: %v", err)
 		return nil
 	}

@@ -29,12 +29,8 @@ func (n nova) measure(l *lab) (f figures, err error) {
 	if err != nil || l.alone {
 		return f, err
 	}
-	dir, err := l.dir("upstream")
-	if err != nil {
-		return f, err
-	}
-	theirs, err := servers.Upstream(dir, db.URL(servers.Placement), nil)
-	if errors.Is(err, servers.ErrMissing) {
+	theirs, err := l.upstreamOn(db)
+	if errors.As(err, new(notRunError)) {
 		l.say("no upstream: %v", err)
 		return f, nil
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -84,7 +85,7 @@ func parse(args []string, errs io.Writer) (*options, error) {
 	f.BoolVar(&o.alone, "noupstream", false, "do not start Debian's Placement, which takes most of the time")
 	f.StringVar(&o.scratch, "dir", "", "where databases are while they are measured: a `directory` on a disk")
 	f.BoolVar(&o.record, "record", false,
-		"measure the rows -runs times and write the baseline of -short, or of the table: bench/baselines")
+		"with -short: measure the rows -runs times and write the baseline, bench/baselines/short.json")
 	f.Var(&o.programs, "ablate",
 		"measure the rows -runs times with each of these `programs` in turn, name=path,name=path, and compare their CPU")
 	f.IntVar(&o.runs, "runs", 0, "how often -record (9) and -ablate (6) measure each row")
@@ -106,6 +107,11 @@ func (o *options) check(f *flag.FlagSet, errs io.Writer) error {
 	if f.NArg() > 0 || o.rounds < 1 || o.runs < 0 {
 		err := fmt.Errorf("bench: want no arguments but flags, a round at least, and no negative number of runs: %q",
 			f.Args())
+		fmt.Fprintln(errs, err)
+		return err
+	}
+	if o.record && !o.short {
+		err := errors.New("bench: -record writes the baseline of -short: set both")
 		fmt.Fprintln(errs, err)
 		return err
 	}

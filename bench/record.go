@@ -18,11 +18,7 @@ const baselineRuns = 9
 // Rows that are not chosen keep what the baseline has of them. It reports whether every row was
 // measured.
 func (l *lab) recordRuns(out io.Writer) (ok bool, err error) {
-	file := tableBaseline
-	if l.short {
-		file = shortBaseline
-	}
-	b, err := readBaseline(file)
+	b, err := readBaseline(shortBaseline)
 	if err != nil {
 		return false, err
 	}
@@ -51,7 +47,7 @@ func (l *lab) recordRuns(out io.Writer) (ok bool, err error) {
 	}
 	for _, row := range rows {
 		if len(runs[row.name]) > 0 {
-			b.put(row.name, runs[row.name], !l.short)
+			b.put(row.name, runs[row.name])
 		}
 	}
 	for _, r := range b.Figures {
@@ -60,7 +56,7 @@ func (l *lab) recordRuns(out io.Writer) (ok bool, err error) {
 				r.Row, r.Figure, r.Min, r.Max, r.Median, r.N, r.sensitivity())
 		}
 	}
-	return ok, b.write(file)
+	return ok, b.write(shortBaseline)
 }
 
 // readBaseline reads a baseline; one that is not there is empty.

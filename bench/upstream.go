@@ -9,41 +9,19 @@ import (
 	"github.com/berthcloud/berth/bench/servers"
 )
 
-// foreignTime is how long upstream's service is measured in a round: it takes a
+// upstreamTime is how long upstream's service is measured in a round: it takes a
 // second or more for some requests.
-const foreignTime = 3 * time.Second
+const upstreamTime = 3 * time.Second
 
-// A foreign is upstream's service on a MariaDB with a cloud.
-type foreign struct {
-	cloud spec
-	db    *servers.MariaDB
-	api   *servers.Server
-}
-
-// startForeign starts upstream's service on a database that Berth's store created: both have the
-// same tables.
-func (l *lab) startForeign(s spec) (*foreign, error) {
+// upstreamOn starts upstream's service on a database that Berth's store created: both have the same
+// tables. The error is a notRunError where it is not installed.
+func (l *lab) upstreamOn(db *servers.MariaDB) (*servers.Server, error) {
 	dir, err := l.dir("upstream")
 	if err != nil {
 		return nil, err
 	}
-	f := &foreign{cloud: s}
-	if f.db, err = l.mariaDB(s); err != nil {
-		return nil, err
-	}
-	f.api, err = servers.Upstream(dir, f.db.URL(servers.Placement), nil)
-	if err != nil {
-		f.stop()
-		return nil, missing(err)
-	}
-	return f, nil
-}
-
-func (f *foreign) stop() {
-	if f.api != nil {
-		f.api.Kill()
-	}
-	f.db.Kill()
+	s, err := servers.Upstream(dir, db.URL(servers.Placement), nil)
+	return s, missing(err)
 }
 
 // mariaDB starts a MariaDB with a cloud in it.
@@ -103,15 +81,20 @@ func (l *lab) upstream(f *figures, s spec, paths []string) error {
 }
 
 func (l *lab) measureUpstream(s spec, paths []string) (sample, error) {
-	up, err := l.startForeign(s)
+	db, err := l.mariaDB(s)
 	if err != nil {
 		return sample{}, err
 	}
-	defer up.stop()
+	defer db.Kill()
+	up, err := l.upstreamOn(db)
+	if err != nil {
+		return sample{}, err
+	}
+	defer up.Kill()
 	l.say("measuring upstream's service")
 	var all []sample
 	for i := range l.rounds + 1 {
-		smp, err := up.sample(paths)
+		smp, err := sampleUpstream(up, paths)
 		if err != nil {
 			return sample{}, err
 		}
@@ -125,15 +108,15 @@ func (l *lab) measureUpstream(s spec, paths []string) (sample, error) {
 	}, nil
 }
 
-// sample measures the rate with as many connections as there are cores, and the
+// sampleUpstream measures the rate with as many connections as there are cores, and the
 // CPU time of the service without its database.
-func (f *foreign) sample(paths []string) (sample, error) {
-	before, err := f.api.CPU()
+func sampleUpstream(up *servers.Server, paths []string) (sample, error) {
+	before, err := up.CPU()
 	if err != nil {
 		return sample{}, err
 	}
 	r, err := load.Run(load.Plan{
-		Addr: f.api.Addr, Headers: servers.Headers, Conns: runtime.NumCPU(), Time: foreignTime, Want: 200,
+		Addr: up.Addr, Headers: servers.Headers, Conns: runtime.NumCPU(), Time: upstreamTime, Want: 200,
 		Next: func(conn, i int) load.Request {
 			return load.Request{Method: "GET", Path: paths[(conn*7+i)%len(paths)]}
 		},
@@ -141,7 +124,7 @@ func (f *foreign) sample(paths []string) (sample, error) {
 	if err != nil {
 		return sample{}, err
 	}
-	after, err := f.api.CPU()
+	after, err := up.CPU()
 	return sample{
 		cpu:  float64(after-before) / float64(time.Millisecond) / float64(r.Requests),
 		rate: r.Rate(),
