@@ -67,7 +67,7 @@ staticcheck: $(TOOLS)/staticcheck ## staticcheck
 
 .PHONY: unit
 unit: ## the tests next to the code
-	$(GO) test -short ./...
+	$(GO) test -short -ldflags='-s -w' ./...
 
 .PHONY: test
 test: ## everything CI runs: installs Debian packages, race detector, real service and clients
