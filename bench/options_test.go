@@ -26,7 +26,9 @@ func TestHelpTeaches(t *testing.T) {
 }
 
 func TestWrongArgumentsAreRefused(t *testing.T) {
-	for _, args := range [][]string{{"-rows", "("}, {"-rounds", "0"}, {"word"}, {"-record"}, {"-nothing"}, {"-runs", "-1"}} {
+	for _, args := range [][]string{
+		{"-rows", "("}, {"-rounds", "0"}, {"word"}, {"-record"}, {"-nothing"}, {"-runs", "-1"},
+	} {
 		var errs bytes.Buffer
 		if code := run(context.Background(), args, nil, io.Discard, &errs); code != exitUsage || errs.Len() == 0 {
 			t.Errorf("%q: exit code %d, output %q", args, code, errs.String())

@@ -171,9 +171,9 @@ func (q *compiledQuery) countUnknown(c *Counts) {
 	}
 }
 
-// withKnownGroups returns a query of which every request can be compared: without the groups from the
-// first on that names what does not exist, since the search was over there at the latest, and with
-// the sharing providers, which a query that is impossible by itself was compiled without.
+// withKnownGroups returns a query of which every request can be compared: without the groups from
+// the first on that names what does not exist, since the search was over there at the latest, and
+// with the sharing providers, which a query that is impossible by itself was compiled without.
 func (q *compiledQuery) withKnownGroups() *compiledQuery {
 	if q.unknown {
 		known := q.requested
