@@ -18,6 +18,10 @@ import (
 // Path is the path below which a console answers.
 const Path = "/console"
 
+// CompressMinSize is the size in bytes from which answers are to be compressed for browsers, which
+// may be far away, other than the services that call the API.
+const CompressMinSize = 1024
+
 // Options say what a console shows, and to whom.
 type Options struct {
 	Source Source

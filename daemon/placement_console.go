@@ -22,10 +22,6 @@ import (
 // open.
 const consoleInterval = time.Second
 
-// consoleCompressMinSize is the size in bytes from which answers to browsers are compressed: they
-// may be far away, other than the services that call the API.
-const consoleCompressMinSize = 1024
-
 // withConsole returns what puts the console in front of the API: that of d, or the service's own,
 // unless it is off. Without Keystone there is no login, and so no console.
 func (s *PlacementServer) withConsole(d Dependencies) func(http.Handler) http.Handler {
@@ -42,7 +38,7 @@ func (s *PlacementServer) withConsole(d Dependencies) func(http.Handler) http.Ha
 		s.atEnd(Background(c.Run))
 		h = c
 	}
-	h = httpserver.Compress(h, consoleCompressMinSize)
+	h = httpserver.Compress(h, console.CompressMinSize)
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path == console.Path || strings.HasPrefix(r.URL.Path, console.Path+"/") {

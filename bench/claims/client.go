@@ -56,7 +56,7 @@ func (c *Client) Claim(query string) (Outcome, error) {
 	if len(all) == 0 {
 		return NoneLeft, nil
 	}
-	consumer := c.uuid()
+	consumer := uuid(c.random)
 	path := "/allocations/" + consumer
 	c.body = claim(c.body[:0], all[c.random.IntN(len(all))], newestOwner)
 	begin = time.Now()
@@ -86,8 +86,9 @@ func (c *Client) Release() error {
 	return nil
 }
 
-func (c *Client) uuid() string {
-	hi, lo := c.random.Uint64(), c.random.Uint64()
+// uuid returns a random UUID for a consumer.
+func uuid(random *rand.Rand) string {
+	hi, lo := random.Uint64(), random.Uint64()
 	return fmt.Sprintf("%08x-%04x-4%03x-8%03x-%012x", hi>>32, hi>>16&0xffff, hi&0xfff, lo>>48&0xfff, lo&0xffffffffffff)
 }
 

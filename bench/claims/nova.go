@@ -21,10 +21,10 @@ var novaHeaders = []string{
 }
 
 // A Nova sends the requests that Nova's processes send to placement for each new server: its
-// scheduler one for candidates and, before its claim, one for the consumer's allocations; whoever
-// deletes the server the release; and meanwhile the computes their periodic reads. Each process has
-// a connection of its own, and the microversions are those of Nova's report client. It is for one
-// goroutine.
+// scheduler one for candidates and, before its claim, one for the consumer's allocations; the
+// process that deletes the server the release; and meanwhile the computes their periodic reads.
+// Each process has a connection of its own, and the microversions are those of Nova's report
+// client. It is for one goroutine.
 type Nova struct {
 	scheduler, reader, deleter *load.Conn // microversions 1.36, 1.28 and 1.0
 
@@ -32,7 +32,7 @@ type Nova struct {
 	roots    []string              // of the hosts
 	searches []string              // paths, sent in turn
 
-	client *Client // of claims: the random numbers and the bodies
+	random *rand.Rand // which candidates are claimed, and how consumers are called
 	times  NovaTimes
 	agent  int // the next read of an agent
 }
@@ -67,7 +67,7 @@ var agentReads = []struct {
 func DialNova(addr string, roots, searches []string, seed uint64) (*Nova, error) {
 	n := &Nova{
 		roots: roots, agents: map[string]*load.Conn{},
-		client: &Client{random: rand.New(rand.NewPCG(seed, seed))},
+		random: rand.New(rand.NewPCG(seed, seed)),
 	}
 	for _, path := range searches {
 		n.searches = append(n.searches, path+"&limit=1000&root_required=!COMPUTE_STATUS_DISABLED")
@@ -133,11 +133,11 @@ func (n *Nova) server(search string) error {
 	if len(all) == 0 {
 		return errors.New("there are no candidates")
 	}
-	path := "/allocations/" + n.client.uuid()
+	path := "/allocations/" + uuid(n.random)
 	if _, err := n.timed(&n.times.Reads, n.reader, load.Request{Method: "GET", Path: path}, 200); err != nil {
 		return err
 	}
-	body := claim(nil, all[n.client.random.IntN(len(all))], novaOwner)
+	body := claim(nil, all[n.random.IntN(len(all))], novaOwner)
 	if _, err := n.timed(&n.times.Claims, n.scheduler, load.Request{
 		Method: "PUT", Path: path, Body: body,
 	}, 204); err != nil {

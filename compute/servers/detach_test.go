@@ -93,7 +93,7 @@ func (w *fixture) theOne(name string) network.ID {
 }
 
 // A port that is removed while it is taken from a server, or given to one, before whichever
-// request: what it held is given back, once. A sample has every fourth request.
+// request: what was allocated is released, once. A sample has every fourth request.
 func TestPortThatIsRemovedMeanwhile(t *testing.T) {
 	first, step := sweep.Every(t, 4)
 	for name, s := range besides {

@@ -144,8 +144,8 @@ func (d *Database) openMemory(ctx context.Context, schema Schema) (*Session, err
 	return ses, schema.Prepare(ctx, ses)
 }
 
-// openPath looks at the file before anything may change it, with the lock held
-// so that no other process changes it either.
+// openPath looks at the file before anything may change it, under the lock, so that no other
+// process changes it either.
 func (d *Database) openPath(ctx context.Context, schema Schema, readers int) (*Session, []*Session, error) {
 	path, err := RealPath(d.source.Path)
 	if err != nil {
