@@ -134,7 +134,8 @@ func (x *consoleOptions) run(ctx context.Context) error {
 // serve answers requests that name this machine. Streams of events have time-outs of their own.
 func (x *consoleOptions) serve(ctx context.Context, ln net.Listener, c *console.Console, log *slog.Logger) error {
 	front := httpserver.NewFront(c, httpserver.FrontSettings{
-		MaxRequests: 200, Hosts: httpserver.NewHosts(), CompressMinSize: console.CompressMinSize, Refuse: httpapi.Refusal(nil),
+		MaxRequests: 200, Hosts: httpserver.NewHosts(), CompressMinSize: console.CompressMinSize,
+		Refuse: httpapi.Refusal(nil),
 	}, nil)
 	return httpserver.Serve(ctx, ln, front, httpserver.ServeOptions{Log: log, StopTimeout: time.Second})
 }
