@@ -29,12 +29,20 @@ type fake struct {
 	user string // who is logged in, "" for nobody
 	// status is what requests for data are refused with, 0 for none.
 	status int
+	// progress is how far the first reading is, "" after it.
+	progress string
+	traffic  map[string]any // the answer about requests to the services
 }
 
 // newFake returns a fake whose user "operator" logs in with the password "right".
 func newFake(t *testing.T) *fake {
 	t.Helper()
-	f := &fake{api: http.NewServeMux(), dist: filepath.Join("..", "..", "console", "dist")}
+	f := &fake{
+		api: http.NewServeMux(), dist: filepath.Join("..", "..", "console", "dist"),
+		traffic: map[string]any{
+			"measured": false, "since": "2026-01-02T03:04:05Z", "window": 0, "requests": []any{}, "outcomes": []any{},
+		},
+	}
 	f.api.HandleFunc("GET /console/api/session", func(w http.ResponseWriter, _ *http.Request) {
 		answer(w, http.StatusOK, map[string]any{
 			"login": "keystone", "begun": f.caller() != "", "user": f.caller(), "project": "infra", "source": "example",
@@ -59,9 +67,7 @@ func newFake(t *testing.T) *fake {
 		})
 	})
 	f.api.HandleFunc("GET /console/api/traffic", func(w http.ResponseWriter, _ *http.Request) {
-		answer(w, http.StatusOK, map[string]any{
-			"measured": false, "since": "2026-01-02T03:04:05Z", "window": 0, "requests": []any{}, "outcomes": []any{},
-		})
+		answer(w, http.StatusOK, f.traffic)
 	})
 	f.api.HandleFunc("GET /console/api/slots", func(w http.ResponseWriter, _ *http.Request) {
 		answer(w, http.StatusOK, map[string]any{"flavors": []any{}})
@@ -80,10 +86,16 @@ func newFake(t *testing.T) *fake {
 	}
 	f.api.HandleFunc("/console/", f.servePages)
 	f.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if status := f.refusal(); status != 0 && strings.HasPrefix(r.URL.Path, "/console/api/") &&
-			r.URL.Path != "/console/api/session" {
-			refuse(w, status, "The rule placement:resource_providers:list does not allow it, or the cloud cannot be read.")
-			return
+		if strings.HasPrefix(r.URL.Path, "/console/api/") && r.URL.Path != "/console/api/session" {
+			if status := f.refusal(); status != 0 {
+				refuse(w, status, "The rule placement:resource_providers:list does not allow it, or the cloud cannot be read.")
+				return
+			}
+			if progress := f.reading(); progress != "" {
+				w.Header().Set("Retry-After", "1")
+				refuse(w, http.StatusServiceUnavailable, progress)
+				return
+			}
 		}
 		f.api.ServeHTTP(w, r)
 	}))
@@ -110,6 +122,20 @@ func (f *fake) refuseWith(status int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.status = status
+}
+
+// reading returns how far the first reading is.
+func (f *fake) reading() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.progress
+}
+
+// read answers requests for data with how far the first reading is from now on; "" ends it.
+func (f *fake) read(progress string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.progress = progress
 }
 
 // become begins the session of a user; that of "" is none.

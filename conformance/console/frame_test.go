@@ -2,6 +2,7 @@ package console
 
 import (
 	"net/http"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -120,4 +121,61 @@ func TestApplicationCredential(t *testing.T) {
 	if problems := p.Problems(); len(problems) > 0 {
 		t.Error(problems)
 	}
+}
+
+// TestFirstReading looks at a page while the cloud is read for the first time: it says how far that
+// is, and shows the hosts when they are there.
+func TestFirstReading(t *testing.T) {
+	f := newFake(t)
+	f.become("operator")
+	f.read("The cloud is being read for the first time: providers, 3,000 of 9,000.")
+	p := browser.Start(t).Open(t, f.URL+"/console/", browser.Views()["laptop"])
+	p.Wait("providers, 3,000 of 9,000.")
+	lookViews(t, p, "first reading", "")
+	f.read("The cloud is being read for the first time: providers, 6,000 of 9,000.")
+	p.Wait("providers, 6,000 of 9,000.")
+	f.read("")
+	p.Wait("host1")
+	p.Until(`!document.body.innerText.includes("for the first time")`)
+	for _, problem := range p.Problems() {
+		if !strings.Contains(problem, "503") {
+			t.Error(problem)
+		}
+	}
+}
+
+// TestTraffic looks at the requests to the services, on the page Now.
+func TestTraffic(t *testing.T) {
+	f := newFake(t)
+	f.become("operator")
+	f.traffic = map[string]any{
+		"measured": true, "since": "2026-01-02T03:04:05Z", "window": 60.2,
+		"requests": []any{
+			map[string]any{
+				"service": "placement", "request": "GET /allocation_candidates", "rate": 12.345, "median": 0.0042, "p99": 1.53,
+				"total": 98765, "conflicts": 0, "refused": 3, "failed": 1,
+			},
+			map[string]any{
+				"service": "placement", "request": "PUT /allocations/{consumer_uuid}", "rate": 0, "median": 0, "p99": 0,
+				"total": 17, "conflicts": 5, "refused": 0, "failed": 0,
+			},
+		},
+		"outcomes": []any{map[string]any{"what": "searches without candidates: VCPU", "count": 4}},
+	}
+	p := browser.Start(t).Open(t, f.URL+"/console/now", browser.Views()["laptop"])
+	p.Wait("Requests to the services")
+	checkViews(t, p, "requests", "")
+	p.Look(browser.Views()["laptop"])
+	var rows [][]string
+	p.Eval(`[...document.querySelectorAll("section[aria-labelledby=requests] tbody tr")].map(
+		(row) => [...row.cells].map((cell) => cell.innerText))`, &rows)
+	want := [][]string{
+		{"placement GET /allocation_candidates", "12", "4.2 ms", "1.5 s", "98765", "0", "3", "1"},
+		{"placement PUT /allocations/{consumer_uuid}", "0", "–", "–", "17", "5", "0", "0"},
+	}
+	if !reflect.DeepEqual(rows, want) {
+		t.Errorf("the table is %q, want %q", rows, want)
+	}
+	p.Wait("4 searches without candidates: VCPU")
+	p.Wait("of the last 60 s")
 }
