@@ -60,15 +60,7 @@ func (l *lab) plan(addr string, conns int, paths []string) load.Plan {
 // about the same size; the canned server has those to the paths in record, the first of which it
 // sends for the rest.
 func (l *lab) compare(f *figures, berth *servers.Server, paths, record []string) error {
-	pages, err := l.pagesOf(berth, record)
-	if err != nil {
-		return err
-	}
-	dir, err := l.dir("canned")
-	if err != nil {
-		return err
-	}
-	can, err := servers.Canned(dir, pages)
+	can, size, err := l.canned(berth, record)
 	if err != nil {
 		return err
 	}
@@ -78,8 +70,23 @@ func (l *lab) compare(f *figures, berth *servers.Server, paths, record []string)
 		return err
 	}
 	note(f, ours, theirs)
-	f.add("answer", float64(len(pages.Bodies[0])), octets)
+	f.add("answer", float64(size), octets)
 	return nil
+}
+
+// canned starts a canned server with Berth's answers to some paths, and returns the size of the
+// first answer.
+func (l *lab) canned(berth *servers.Server, paths []string) (s *servers.Server, size int, err error) {
+	pages, err := l.pagesOf(berth, paths)
+	if err != nil {
+		return nil, 0, err
+	}
+	dir, err := l.dir("canned")
+	if err != nil {
+		return nil, 0, err
+	}
+	s, err = servers.Canned(dir, pages)
+	return s, len(pages.Bodies[0]), err
 }
 
 // inTurn measures two servers alternately, after a warm-up round.

@@ -87,7 +87,7 @@ func (l *lab) file(s spec) (string, error) {
 // -clouds, other runs. The name changes when clouds of the spec do.
 func (l *lab) kept(s spec) string {
 	w := l.make(s)
-	mark := crc32.ChecksumIEEE(fmt.Append(nil, w.Query(0), w.Providers(), w.Roots()[0]))
+	mark := crc32.ChecksumIEEE(fmt.Append(nil, w.Query(0), w.Providers(), w.Roots()[:min(1, s.hosts)]))
 	return filepath.Join(cmp.Or(l.clouds, l.root), fmt.Sprintf("%s-%08x.db", s, mark))
 }
 

@@ -9,7 +9,6 @@ import (
 
 	"github.com/berthcloud/berth/bench/claims"
 	"github.com/berthcloud/berth/bench/load"
-	"github.com/berthcloud/berth/bench/minimal"
 	"github.com/berthcloud/berth/bench/servers"
 )
 
@@ -37,95 +36,55 @@ var limitCloud = spec{kind: "flat", hosts: 1000}
 
 // A mixedStage has the servers of one row.
 type mixedStage struct {
-	berth   *servers.Server
-	db      *servers.MariaDB // nil: SQLite
+	stage
 	canned  *servers.Server
 	paths   []string
 	minimal func(span time.Duration) (rate float64, err error)
 }
 
 func (m mixed) measure(l *lab) (f figures, err error) {
-	s := mixedStage{paths: limited(everyHost, "1000").variants(l.make(m.cloud))}
-	defer s.kill()
-	if err := m.start(l, &s); err != nil {
-		return nil, err
-	}
-	if err := m.rounds(l, &f, &s); err != nil {
+	if err := m.berth(l, &f); err != nil || m.small == (spec{}) {
 		return f, err
 	}
-	if err := l.profileWhile(s.berth, func(span time.Duration) error {
-		_, err := claims.Run(s.plan(s.berth, mixedClients, span, 1<<40))
-		return err
-	}); err != nil {
-		return f, err
-	}
-	if m.upstream && m.mariaDB && !l.alone {
-		return f, m.nextToUpstream(l, &f, &s)
-	}
-	if m.small == (spec{}) {
-		return f, nil
-	}
-	s.kill()
 	l.row += "-small" // its profile is another one
 	small, err := mixed{cloud: m.small, mariaDB: m.mariaDB}.measure(l)
 	if err != nil {
 		return f, err
 	}
-	berth, _ := f.find("cpu a cycle")
-	upstream, _ := small.find("cpu a cycle")
-	f.add("cpu / small cloud", berth.Value/upstream.Value, ratio)
-	f.add("small cloud cpu a cycle", upstream.Value, milliseconds)
+	big, _ := f.find("cpu a cycle")
+	cpu, _ := small.find("cpu a cycle")
+	f.add("cpu / small cloud", big.Value/cpu.Value, ratio)
+	f.add("small cloud cpu a cycle", cpu.Value, milliseconds)
 	return f, nil
 }
 
-// start starts Berth, its database, and the canned server.
-func (m mixed) start(l *lab, s *mixedStage) (err error) {
-	if m.mariaDB {
-		if s.db, err = l.mariaDB(m.cloud); err != nil {
-			return err
-		}
-		if err := l.saveTo(limitCloud, s.db, servers.Minimal); err != nil {
-			return err
-		}
-		s.minimal = func(span time.Duration) (float64, error) {
-			return minimal.MariaDB(l.ctx, s.db.DSN(servers.Minimal), mixedClients, span)
-		}
-		s.berth, err = l.berthOn(s.db.URL(servers.Placement), nil)
-	} else {
-		file, failed := l.file(limitCloud)
-		if failed != nil {
-			return failed
-		}
-		s.minimal = func(span time.Duration) (float64, error) {
-			return minimal.SQLite(l.ctx, file, mixedClients, span)
-		}
-		s.berth, _, err = l.berth(m.cloud, nil)
-	}
-	if err != nil {
+// berth measures Berth with the cloud, the limits and, where it is wanted, upstream's service.
+func (m mixed) berth(l *lab, f *figures) (err error) {
+	s := mixedStage{paths: limited(everyHost, "1000").variants(l.make(m.cloud))}
+	if s.stage, err = l.stage(m.cloud, m.mariaDB, nil); err != nil {
 		return err
 	}
-	pages, err := l.pagesOf(s.berth, s.paths[:1])
-	if err != nil {
+	defer s.kill()
+	if s.canned, _, err = l.canned(s.berth, s.paths[:1]); err != nil {
 		return err
 	}
-	dir, err := l.dir("canned")
-	if err != nil {
+	defer s.canned.Kill()
+	if s.minimal, err = s.stage.minimal(l, limitCloud, mixedClients); err != nil {
 		return err
 	}
-	s.canned, err = servers.Canned(dir, pages)
-	return err
-}
-
-func (s *mixedStage) kill() {
-	for _, server := range []*servers.Server{s.berth, s.canned} {
-		if server != nil {
-			server.Kill()
-		}
+	if err := m.rounds(l, f, &s); err != nil {
+		return err
 	}
-	if s.db != nil {
-		s.db.Kill()
+	if err := l.profileWhile(s.berth, func(span time.Duration) error {
+		_, err := claims.Run(s.plan(s.berth, mixedClients, span, 1<<40))
+		return err
+	}); err != nil {
+		return err
 	}
-	s.berth, s.canned, s.db = nil, nil, nil
+	if m.upstream && m.mariaDB && !l.alone {
+		return m.nextToUpstream(l, f, &s)
+	}
+	return nil
 }
 
 func (s *mixedStage) plan(server *servers.Server, clients int, span time.Duration, seed uint64) claims.Plan {
@@ -186,20 +145,14 @@ func (s *mixedStage) cycles(
 	if err := l.ctx.Err(); err != nil {
 		return r, 0, 0, err
 	}
-	cpuOf := func() (ours, database time.Duration, err error) {
-		if ours, err = s.berth.CPU(); err == nil && s.db != nil {
-			database, err = s.db.CPU()
-		}
-		return ours, database, err
-	}
-	ours, theirs, err := cpuOf()
+	ours, theirs, err := s.cpu()
 	if err != nil {
 		return r, 0, 0, err
 	}
 	if r, err = claims.Run(s.plan(s.berth, clients, span, seed)); err != nil {
 		return r, 0, 0, err
 	}
-	oursAfter, theirsAfter, err := cpuOf()
+	oursAfter, theirsAfter, err := s.cpu()
 	if err != nil {
 		return r, 0, 0, err
 	}
@@ -227,13 +180,7 @@ func (s *mixedStage) limit(l *lab) (float64, error) {
 	}
 	answer := inMilliseconds(after-before) / float64(answers.Requests)
 
-	database := func() (time.Duration, error) {
-		if s.db == nil {
-			return 0, nil
-		}
-		return s.db.CPU()
-	}
-	begin, err := database()
+	_, begin, err := s.cpu()
 	if err != nil {
 		return 0, err
 	}
@@ -242,7 +189,7 @@ func (s *mixedStage) limit(l *lab) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	end, err := database()
+	_, end, err := s.cpu()
 	if err != nil {
 		return 0, err
 	}

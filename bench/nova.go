@@ -20,16 +20,17 @@ type nova struct{ cloud spec }
 const novaSpan = 20 * time.Second
 
 func (n nova) measure(l *lab) (f figures, err error) {
-	db, err := l.mariaDB(n.cloud)
+	s, err := l.stage(n.cloud, true, nil)
 	if err != nil {
 		return nil, err
 	}
-	defer db.Kill()
-	ours, err := n.berth(l, &f, db)
+	defer s.kill()
+	ours, err := n.berth(l, &f, s.berth)
 	if err != nil || l.alone {
 		return f, err
 	}
-	theirs, err := l.upstreamOn(db)
+	s.berth.Kill()
+	theirs, err := l.upstreamOn(s.db)
 	if errors.As(err, new(notRunError)) {
 		l.say("no upstream: %v", err)
 		return f, nil
@@ -49,12 +50,7 @@ func (n nova) measure(l *lab) (f figures, err error) {
 }
 
 // berth measures Berth.
-func (n nova) berth(l *lab, f *figures, db *servers.MariaDB) (all claims.NovaTimes, err error) {
-	berth, err := l.berthOn(db.URL(servers.Placement), nil)
-	if err != nil {
-		return all, err
-	}
-	defer berth.Kill()
+func (n nova) berth(l *lab, f *figures, berth *servers.Server) (all claims.NovaTimes, err error) {
 	for i := range l.rounds + 1 {
 		t, err := n.run(l, berth, 4*l.span, uint64(i+1)<<32)
 		if err != nil {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -25,12 +24,12 @@ type untilFull struct {
 }
 
 func (u untilFull) measure(l *lab) (f figures, err error) {
-	berth, stop, err := u.start(l)
+	s, err := l.stage(spec{kind: "flat"}, u.mariaDB, sampling(true)) // no hosts
 	if err != nil {
 		return nil, err
 	}
-	defer stop()
-	c, err := load.Dial(berth.Addr, servers.Headers...)
+	defer s.kill()
+	c, err := load.Dial(s.berth.Addr, servers.Headers...)
 	if err != nil {
 		return nil, err
 	}
@@ -40,39 +39,13 @@ func (u untilFull) measure(l *lab) (f figures, err error) {
 		return nil, err
 	}
 	r, err := claims.Run(claims.Plan{
-		Addr: berth.Addr, Headers: servers.Headers, Clients: u.clients, Time: time.Minute, Keep: -1, Seed: 1,
+		Addr: s.berth.Addr, Headers: servers.Headers, Clients: u.clients, Time: time.Minute, Keep: -1, Seed: 1,
 		Query: func(int) string { return "/allocation_candidates?resources=VCPU:1&limit=10" },
 	})
 	if err != nil {
 		return nil, err
 	}
-	return u.compareUsages(c, berth, hosts, r)
-}
-
-// start starts Berth on an empty database.
-func (u untilFull) start(l *lab) (*servers.Server, func(), error) {
-	dir, err := l.dir("until-full")
-	if err != nil {
-		return nil, nil, err
-	}
-	if !u.mariaDB {
-		berth, err := l.berthOn(servers.SQLite(filepath.Join(dir, "placement.db")), sampling(true))
-		if err != nil {
-			return nil, nil, err
-		}
-		return berth, berth.Kill, nil
-	}
-	db, err := servers.StartMariaDB(dir)
-	if err != nil {
-		return nil, nil, missing(err)
-	}
-	tables := servers.Settings{"placement_database": {"sync_on_startup": "true"}}
-	berth, err := l.berthOn(db.URL(servers.Placement), sampling(true).With(tables))
-	if err != nil {
-		db.Kill()
-		return nil, nil, err
-	}
-	return berth, func() { berth.Kill(); db.Kill() }, nil
+	return u.compareUsages(c, s.berth, hosts, r)
 }
 
 // make makes the hosts and returns their UUIDs.
