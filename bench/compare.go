@@ -9,24 +9,6 @@ import (
 // rateConns is the number of connections for measuring a rate: enough to keep two cores busy.
 const rateConns = 4
 
-// A sample is the measurement of one server in one round.
-type sample struct {
-	cpu  float64 // milliseconds a request, one connection
-	rate float64 // requests a second, several connections
-	mbs  float64 // megabytes of bodies a second, likewise
-}
-
-// sampleOf measures a server for a moment: first its CPU time over one
-// connection, then its rate over several.
-func (l *lab) sampleOf(s *servers.Server, paths []string) (sample, error) {
-	cpu, err := l.cpuOf(s, paths)
-	if err != nil {
-		return sample{}, err
-	}
-	many, err := load.Run(l.plan(s.Addr, rateConns, paths))
-	return sample{cpu: cpu, rate: many.Rate(), mbs: float64(many.Bytes) / 1e6 / many.Elapsed.Seconds()}, err
-}
-
 // cpuOf returns the milliseconds of CPU time that a server needs for one request.
 func (l *lab) cpuOf(s *servers.Server, paths []string) (float64, error) {
 	if err := l.ctx.Err(); err != nil {
@@ -54,22 +36,41 @@ func (l *lab) plan(addr string, conns int, paths []string) load.Plan {
 	}
 }
 
-// compare measures Berth and a canned server with Berth's own answers, alternately, and adds the
-// medians over the rounds: "cpu" and "rate", those of the canned server, and "cpu / canned" and
-// "rate / canned", which are medians of the ratios of each round. Answers to all paths must have
-// about the same size; the canned server has those to the paths in record, the first of which it
-// sends for the rest.
+// compare measures Berth and a canned server with Berth's own answers, alternately after a warm-up
+// round, and adds the medians over the rounds: the CPU of a request of both, over one connection,
+// and Berth's rate over several. "cpu / canned" is the median of the ratios of each round. Answers
+// to all paths must have about the same size; the canned server has those to the paths in record,
+// the first of which it sends for the rest.
 func (l *lab) compare(f *figures, berth *servers.Server, paths, record []string) error {
 	can, size, err := l.canned(berth, record)
 	if err != nil {
 		return err
 	}
 	defer can.Kill()
-	ours, theirs, err := l.inTurn(berth, can, paths)
-	if err != nil {
-		return err
+	var over, cpus, limits, rates []float64
+	for i := range l.rounds + 1 {
+		limit, err := l.cpuOf(can, paths)
+		if err != nil {
+			return err
+		}
+		cpu, err := l.cpuOf(berth, paths)
+		if err != nil {
+			return err
+		}
+		several, err := load.Run(l.plan(berth.Addr, rateConns, paths))
+		if err != nil {
+			return err
+		}
+		if i == 0 {
+			continue
+		}
+		over, cpus = append(over, cpu/limit), append(cpus, cpu)
+		limits, rates = append(limits, limit), append(rates, several.Rate())
 	}
-	note(f, ours, theirs)
+	f.add("cpu / canned", median(over), ratio)
+	f.add("cpu", median(cpus), milliseconds)
+	f.add("canned cpu", median(limits), milliseconds)
+	f.add("rate", median(rates), perSecond)
 	f.add("answer", float64(size), octets)
 	return nil
 }
@@ -87,54 +88,6 @@ func (l *lab) canned(berth *servers.Server, paths []string) (s *servers.Server, 
 	}
 	s, err = servers.Canned(dir, pages)
 	return s, len(pages.Bodies[0]), err
-}
-
-// inTurn measures two servers alternately, after a warm-up round.
-func (l *lab) inTurn(a, b *servers.Server, paths []string) (as, bs []sample, err error) {
-	for i := range l.rounds + 1 {
-		sb, err := l.sampleOf(b, paths)
-		if err != nil {
-			return nil, nil, err
-		}
-		sa, err := l.sampleOf(a, paths)
-		if err != nil {
-			return nil, nil, err
-		}
-		if i > 0 {
-			as, bs = append(as, sa), append(bs, sb)
-		}
-	}
-	return as, bs, nil
-}
-
-// note adds the medians over the rounds of Berth and of the canned server.
-func note(f *figures, ours, canned []sample) {
-	cpu := func(s sample) float64 { return s.cpu }
-	rate := func(s sample) float64 { return s.rate }
-	mbs := func(s sample) float64 { return s.mbs }
-	f.add("cpu / canned", median(quotients(ours, canned, cpu)), ratio)
-	f.add("cpu", median(each(ours, cpu)), milliseconds)
-	f.add("canned cpu", median(each(canned, cpu)), milliseconds)
-	f.add("rate", median(each(ours, rate)), perSecond)
-	f.add("canned rate", median(each(canned, rate)), perSecond)
-	f.add("throughput", median(each(ours, mbs)), megabytes+perSecond)
-	f.add("rate / canned", median(quotients(ours, canned, rate)), ratio)
-}
-
-func each(all []sample, get func(sample) float64) []float64 {
-	values := make([]float64, len(all))
-	for i, s := range all {
-		values[i] = get(s)
-	}
-	return values
-}
-
-func quotients(a, b []sample, get func(sample) float64) []float64 {
-	values := make([]float64, len(a))
-	for i := range a {
-		values[i] = get(a[i]) / get(b[i])
-	}
-	return values
 }
 
 // pagesOf fetches the answers of a server.

@@ -28,7 +28,7 @@ type lab struct {
 	last  spec     // of the cached cloud
 	cloud *clouds.Cloud
 
-	theirs map[string]sample // of upstream, by the first path
+	theirs map[string]float64 // rates of upstream, by the first path
 }
 
 // A spec describes a cloud: its kind and the number of its hosts.

@@ -44,7 +44,7 @@ func (o *options) open(ctx context.Context, log io.Writer) (*lab, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &lab{options: *o, ctx: ctx, root: root, program: o.berth, log: log, theirs: map[string]sample{}}
+	l := &lab{options: *o, ctx: ctx, root: root, program: o.berth, log: log, theirs: map[string]float64{}}
 	err = errors.Join(os.Chmod(root, 0o711), l.directories())
 	if err == nil && l.program == "" && len(l.programs) == 0 {
 		err = l.build()

@@ -28,7 +28,6 @@ func table(smaller int) []row {
 		mixedCycles(smaller),
 		bothOrders(someCandidates(smaller)),
 		bothOrders(manyCombinations()),
-		[]row{allCombinations()},
 		bothOrders(noCandidates(smaller)),
 		hugeClouds(smaller),
 		claimCycles(smaller),
@@ -137,18 +136,6 @@ func manyCombinations() []row {
 			candidates{cloud: wide, query: limited(together, "1000")},
 			[]bar{atMost("cpu", 2), exactly("candidates", 1000)},
 		},
-	}
-}
-
-// network is the rate of a fast network, 10 Gbit/s, in megabytes a second.
-const network = 1250
-
-// allCombinations is the longest answer that the network accepts.
-func allCombinations() row {
-	return row{
-		"wide-all", "eight groups over eight children, isolate, all 40,320 answers",
-		allAnswers{cloud: spec{kind: "wide", hosts: 1}, query: isolated},
-		[]bar{atLeast("throughput", network), atMost("memory for 4 streams", 32)},
 	}
 }
 

@@ -54,15 +54,15 @@ func missing(err error) error {
 	return err
 }
 
-// upstream measures upstream's service with the paths and adds "upstream rate", "upstream cpu" and
-// "rate / upstream". The result is cached for other rows with the same question. It adds nothing
-// where the service is not installed.
+// upstream measures upstream's service with the paths, next to Berth's "rate", and adds "upstream
+// rate" and "rate / upstream". The rate is cached for other rows with the same question. It adds
+// nothing where the service is not installed.
 func (l *lab) upstream(f *figures, s spec, paths []string) error {
 	key := paths[0]
 	theirs, ok := l.theirs[key]
 	if !ok {
 		var err error
-		theirs, err = l.measureUpstream(s, paths)
+		theirs, err = l.upstreamRate(s, paths)
 		if errors.As(err, new(notRunError)) {
 			l.say("no upstream: %v", err)
 			return nil
@@ -72,61 +72,37 @@ func (l *lab) upstream(f *figures, s spec, paths []string) error {
 		}
 		l.theirs[key] = theirs
 	}
-	f.add("upstream rate", theirs.rate, perSecond)
-	f.add("upstream cpu", theirs.cpu, milliseconds)
-	if own, ok := f.find("rate"); ok {
-		f.add("rate / upstream", own.Value/theirs.rate, ratio)
-	}
+	own, _ := f.find("rate")
+	f.add("upstream rate", theirs, perSecond)
+	f.add("rate / upstream", own.Value/theirs, ratio)
 	return nil
 }
 
-func (l *lab) measureUpstream(s spec, paths []string) (sample, error) {
+// upstreamRate returns the rate of upstream's service with as many connections as there are cores:
+// the median over the rounds, after one that warms up.
+func (l *lab) upstreamRate(s spec, paths []string) (float64, error) {
 	db, err := l.mariaDB(s)
 	if err != nil {
-		return sample{}, err
+		return 0, err
 	}
 	defer db.Kill()
 	up, err := l.upstreamOn(db)
 	if err != nil {
-		return sample{}, err
+		return 0, err
 	}
 	defer up.Kill()
 	l.say("measuring upstream's service")
-	var all []sample
+	plan := l.plan(up.Addr, runtime.NumCPU(), paths)
+	plan.Time = upstreamTime
+	var rates []float64
 	for i := range l.rounds + 1 {
-		smp, err := sampleUpstream(up, paths)
+		r, err := load.Run(plan)
 		if err != nil {
-			return sample{}, err
+			return 0, err
 		}
-		if i > 0 { // the first one warms up
-			all = append(all, smp)
+		if i > 0 {
+			rates = append(rates, r.Rate())
 		}
 	}
-	return sample{
-		cpu:  median(each(all, func(s sample) float64 { return s.cpu })),
-		rate: median(each(all, func(s sample) float64 { return s.rate })),
-	}, nil
-}
-
-// sampleUpstream measures the rate with as many connections as there are cores, and the
-// CPU time of the service without its database.
-func sampleUpstream(up *servers.Server, paths []string) (sample, error) {
-	before, err := up.CPU()
-	if err != nil {
-		return sample{}, err
-	}
-	r, err := load.Run(load.Plan{
-		Addr: up.Addr, Headers: servers.Headers, Conns: runtime.NumCPU(), Time: upstreamTime, Want: 200,
-		Next: func(conn, i int) load.Request {
-			return load.Request{Method: "GET", Path: paths[(conn*7+i)%len(paths)]}
-		},
-	})
-	if err != nil {
-		return sample{}, err
-	}
-	after, err := up.CPU()
-	return sample{
-		cpu:  float64(after-before) / float64(time.Millisecond) / float64(r.Requests),
-		rate: r.Rate(),
-	}, err
+	return median(rates), nil
 }

@@ -61,49 +61,45 @@ func (h *head) note(line []byte) (err error) {
 }
 
 // readBody passes the pieces of the body to take, which reads n bytes from r.
-func (h head) readBody(r *bufio.Reader, take func(n int64) error) (size int64, err error) {
+func (h head) readBody(r *bufio.Reader, take func(n int64) error) error {
 	switch {
 	case h.chunked:
 		return readChunks(r, take)
 	case h.length > 0:
-		return h.length, take(h.length)
+		return take(h.length)
 	case h.length == 0 || h.status == 204 || h.status == 304:
-		return 0, nil
+		return nil
 	default:
-		return 0, errors.New("nothing says how long the body is")
+		return errors.New("nothing says how long the body is")
 	}
 }
 
-func readChunks(r *bufio.Reader, take func(n int64) error) (size int64, err error) {
+func readChunks(r *bufio.Reader, take func(n int64) error) error {
 	for {
 		line, err := readLine(r)
 		if err != nil {
-			return size, err
+			return err
 		}
 		n, err := strconv.ParseInt(string(line), 16, 64)
 		if err != nil {
-			return size, fmt.Errorf("no length of a chunk: %.40q", line)
+			return fmt.Errorf("no length of a chunk: %.40q", line)
 		}
 		if n > 0 {
 			if err := take(n); err != nil {
-				return size, err
+				return err
 			}
-			size += n
 		}
-		if end, err := readLine(r); err != nil || len(end) > 0 {
-			return size, errors.Join(err, errTrailer(end))
+		end, err := readLine(r)
+		if err != nil {
+			return err
+		}
+		if len(end) > 0 {
+			return fmt.Errorf("a chunk goes on after its end: %.40q", end)
 		}
 		if n == 0 {
-			return size, nil
+			return nil
 		}
 	}
-}
-
-func errTrailer(line []byte) error {
-	if len(line) == 0 {
-		return nil
-	}
-	return fmt.Errorf("a chunk goes on after its end: %.40q", line)
 }
 
 // readLine returns a line without its end, valid until the next read.

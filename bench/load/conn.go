@@ -44,16 +44,18 @@ func Dial(addr string, headers ...string) (*Conn, error) {
 // Close closes the connection.
 func (c *Conn) Close() error { return c.conn.Close() }
 
-// Drop sends a request and discards the body of the answer. It returns the status and the length of
-// the body.
-func (c *Conn) Drop(q Request) (status int, size int64, err error) {
-	return c.exchange(q, c.drop)
+// Drop sends a request, discards the body of the answer and returns its status.
+func (c *Conn) Drop(q Request) (status int, err error) {
+	return c.exchange(q, func(n int64) error {
+		_, err := c.r.Discard(int(n))
+		return err
+	})
 }
 
 // Fetch sends a request and returns the status and the body of the answer.
 func (c *Conn) Fetch(q Request) (status int, body []byte, err error) {
 	var buf bytes.Buffer
-	status, _, err = c.exchange(q, func(n int64) error {
+	status, err = c.exchange(q, func(n int64) error {
 		buf.Grow(int(n) + bytes.MinRead) // so that the rest needs no larger buffer
 		_, err := io.CopyN(&buf, c.r, n)
 		return err
@@ -61,25 +63,19 @@ func (c *Conn) Fetch(q Request) (status int, body []byte, err error) {
 	return status, buf.Bytes(), err
 }
 
-func (c *Conn) drop(n int64) error {
-	_, err := c.r.Discard(int(n))
-	return err
-}
-
-// exchange sends a request and reads the answer, whose body goes to take piece by
-// piece.
-func (c *Conn) exchange(q Request, take func(n int64) error) (status int, size int64, err error) {
+// exchange sends a request and reads the answer, whose body goes to take piece by piece.
+func (c *Conn) exchange(q Request, take func(n int64) error) (status int, err error) {
 	if err := c.send(q); err != nil {
-		return 0, 0, fmt.Errorf("%s %s: %w", q.Method, q.Path, err)
+		return 0, fmt.Errorf("%s %s: %w", q.Method, q.Path, err)
 	}
 	h, err := readHead(c.r)
 	if err == nil {
-		size, err = h.readBody(c.r, take)
+		err = h.readBody(c.r, take)
 	}
 	if err != nil {
-		return h.status, size, fmt.Errorf("the answer to %s %s: %w", q.Method, q.Path, err)
+		return h.status, fmt.Errorf("the answer to %s %s: %w", q.Method, q.Path, err)
 	}
-	return h.status, size, nil
+	return h.status, nil
 }
 
 func (c *Conn) send(q Request) error {

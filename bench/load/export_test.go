@@ -14,7 +14,7 @@ func ReadAnswer(text string) (status int, body, rest string, err error) {
 		return h.status, "", "", err
 	}
 	var b strings.Builder
-	_, err = h.readBody(r, func(n int64) error {
+	err = h.readBody(r, func(n int64) error {
 		_, err := io.CopyN(&b, r, n)
 		return err
 	})

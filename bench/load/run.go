@@ -3,7 +3,6 @@ package load
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 )
@@ -24,9 +23,7 @@ type Plan struct {
 // A Result is the result of a plan.
 type Result struct {
 	Requests int
-	Bytes    int64 // of the bodies
 	Elapsed  time.Duration
-	Took     Times // each request
 }
 
 // Rate returns requests per second.
@@ -35,42 +32,36 @@ func (r Result) Rate() float64 { return float64(r.Requests) / r.Elapsed.Seconds(
 // Run executes a plan. An error of one connection ends it, after the others have finished.
 func Run(p Plan) (Result, error) {
 	conns := max(1, p.Conns)
-	parts, errs := make([]Result, conns), make([]error, conns)
+	requests, errs := make([]int, conns), make([]error, conns)
 	begin := time.Now()
 	var running sync.WaitGroup
 	for i := range conns {
-		running.Go(func() { parts[i], errs[i] = p.loop(i, begin) })
+		running.Go(func() { requests[i], errs[i] = p.loop(i, begin) })
 	}
 	running.Wait()
 	sum := Result{Elapsed: time.Since(begin)}
-	for _, part := range parts {
-		sum.Requests += part.Requests
-		sum.Bytes += part.Bytes
-		sum.Took = append(sum.Took, part.Took...)
+	for _, n := range requests {
+		sum.Requests += n
 	}
-	slices.Sort(sum.Took)
 	return sum, errors.Join(errs...)
 }
 
-func (p Plan) loop(conn int, start time.Time) (r Result, err error) {
+// loop sends the requests of one connection and returns their number.
+func (p Plan) loop(conn int, begin time.Time) (requests int, err error) {
 	c, err := Dial(p.Addr, p.Headers...)
 	if err != nil {
-		return r, err
+		return 0, err
 	}
 	defer c.Close()
-	for i := 0; i == 0 || time.Since(start) < p.Time; i++ {
-		q := p.Next(conn, i)
-		begin := time.Now()
-		status, size, err := c.Drop(q)
+	for ; requests == 0 || time.Since(begin) < p.Time; requests++ {
+		q := p.Next(conn, requests)
+		status, err := c.Drop(q)
 		if err != nil {
-			return r, err
+			return requests, err
 		}
 		if status != p.Want {
-			return r, fmt.Errorf("%s %s: status %d, want %d", q.Method, q.Path, status, p.Want)
+			return requests, fmt.Errorf("%s %s: status %d, want %d", q.Method, q.Path, status, p.Want)
 		}
-		r.Took = append(r.Took, time.Since(begin))
-		r.Requests++
-		r.Bytes += size
 	}
-	return r, nil
+	return requests, nil
 }

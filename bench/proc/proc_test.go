@@ -78,9 +78,6 @@ func TestProcessEnds(t *testing.T) {
 	if err != nil || m.Resident <= 0 || m.Peak < m.Resident {
 		t.Errorf("Memory() = %+v, %v", m, err)
 	}
-	if err := p.ResetPeak(); err != nil {
-		t.Error(err)
-	}
 	for p.LastWords() == "" { // it has not begun yet
 		time.Sleep(time.Millisecond)
 	}

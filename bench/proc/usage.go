@@ -72,7 +72,7 @@ func parentOf(path string) int {
 // A Memory is the kernel's accounting of a process's memory, in bytes.
 type Memory struct {
 	Resident int64 // now
-	Peak     int64 // the most since the start or the last ResetPeak
+	Peak     int64 // the most since the start
 }
 
 // Memory returns the memory of the program itself, without children.
@@ -86,11 +86,6 @@ func (p *Process) Memory() (Memory, error) {
 		return m, fmt.Errorf("process %d has ended", p.Pid())
 	}
 	return m, nil
-}
-
-// ResetPeak resets the peak to the resident memory.
-func (p *Process) ResetPeak() error {
-	return os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", p.Pid()), []byte("5"), 0)
 }
 
 // status returns a size from the text of /proc/PID/status, in bytes.
