@@ -184,7 +184,6 @@ func claimCycles(smaller int) []row {
 		{"claims-sqlite", "claim cycles, SQLite, 16 clients", cycles{cloud: cloud, clients: 16}, bars},
 		{"claims-mariadb-1", "claim cycles, MariaDB, 1 client", cycles{cloud: cloud, mariaDB: true, clients: 1}, bars},
 		{"claims-mariadb-16", "claim cycles, MariaDB, 16 clients", cycles{cloud: cloud, mariaDB: true, clients: 16}, bars},
-		{"round-trips", "writes of allocations, MariaDB", roundTrips{cloud}, []bar{atMost("round trips of a PUT", 3)}},
 	}
 }
 

@@ -17,7 +17,7 @@ func TestTableIsComplete(t *testing.T) {
 		"wide-isolate", "wide-none", "none-trait", "none-class", "none-room",
 	}
 	want := []string{
-		"bandwidth-100000", "claims-sqlite", "claims-mariadb-1", "claims-mariadb-16", "round-trips",
+		"bandwidth-100000", "claims-sqlite", "claims-mariadb-1", "claims-mariadb-16",
 		"until-full-sqlite", "until-full-mariadb", "agent-reads", "boots",
 		"nova-bandwidth-1000-mariadb", "nova-flat-1000-mariadb",
 	}

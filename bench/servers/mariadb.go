@@ -37,12 +37,8 @@ const (
 const mariaUser = "berth"
 
 // URL returns the SQLAlchemy URL of a database.
-func (m *MariaDB) URL(database string) string { return m.Through(m.Addr, database) }
-
-// Through returns the URL of a database for a program that connects to another
-// address, that of a relay.
-func (m *MariaDB) Through(addr, database string) string {
-	return fmt.Sprintf("mysql+pymysql://%s:%s@%s/%s?charset=utf8mb4", mariaUser, m.Password, addr, database)
+func (m *MariaDB) URL(database string) string {
+	return fmt.Sprintf("mysql+pymysql://%s:%s@%s/%s?charset=utf8mb4", mariaUser, m.Password, m.Addr, database)
 }
 
 // DSN returns the data source name of a database for Go's driver.
