@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -17,13 +19,12 @@ type options struct {
 	rounds   int
 	span     time.Duration // of one measurement in a round
 	json     string
-	berth    string
 	profile  string
 	clouds   string
 	scratch  string
-	record   bool // write a baseline
 	programs programs
-	runs     int // of a new baseline, or of each program
+	record   bool // write a baseline
+	runs     int  // of a new baseline
 }
 
 // regexpFlag is a flag whose value is a regular expression.
@@ -43,6 +44,21 @@ func (r *regexpFlag) String() string {
 	return r.Regexp.String()
 }
 
+// programs is a flag of paths with commas between them.
+type programs []string
+
+// Set parses a value.
+func (p *programs) Set(text string) error {
+	*p = strings.Split(text, ",")
+	if slices.Contains(*p, "") {
+		return errors.New("a path is empty")
+	}
+	return nil
+}
+
+// String returns the value.
+func (p *programs) String() string { return strings.Join(*p, ",") }
+
 const help = `bench measures Berth on this machine and holds it against what it has to reach.
 
 It builds the real program, starts it on databases with clouds of 1,000 to 100,000
@@ -55,8 +71,8 @@ that is missing say so and count as not run.
   go run ./bench -rows '^flat'          some rows
   go run ./bench -short                 the form for CI: small clouds, ratios against bench/baselines/short.json
   go run ./bench -short -record         write that baseline, on a machine that does nothing else
-  go run ./bench -ablate with=/tmp/a,without=/tmp/b -rows '^mixed'
-                                        the CPU that two programs need, measured in turn
+  go run ./bench -berth /tmp/a,/tmp/b -rows '^mixed'
+                                        each row with one program and then with another
   go run ./bench -rows nested -profile /tmp/p    a CPU profile of Berth for each row
 
 A row is "ok" when every bar of it holds, else "short", or "failed" when an answer was
@@ -79,16 +95,15 @@ func parse(args []string, errs io.Writer) (*options, error) {
 	f.Var(&o.rows, "rows", "only rows whose name matches this `regexp`")
 	f.IntVar(&o.rounds, "rounds", 5, "how often each thing is measured")
 	f.StringVar(&o.json, "json", "", "write the figures to this `file` as well, for programs")
-	f.StringVar(&o.berth, "berth", "", "the `program` to measure, instead of building one")
+	f.Var(&o.programs, "berth",
+		"measure this `program` instead of building one; of several, path,path, each row with one after the other")
 	f.StringVar(&o.profile, "profile", "", "write a CPU profile of Berth for each row into this `directory`")
 	f.StringVar(&o.clouds, "clouds", "", "keep the clouds' databases in this `directory`, and use those that are there")
 	f.BoolVar(&o.alone, "noupstream", false, "do not start Debian's Placement, which takes most of the time")
 	f.StringVar(&o.scratch, "dir", "", "where databases are while they are measured: a `directory` on a disk")
 	f.BoolVar(&o.record, "record", false,
 		"with -short: measure the rows -runs times and write the baseline, bench/baselines/short.json")
-	f.Var(&o.programs, "ablate",
-		"measure the rows -runs times with each of these `programs` in turn, name=path,name=path, and compare their CPU")
-	f.IntVar(&o.runs, "runs", 0, "how often -record (9) and -ablate (6) measure each row")
+	f.IntVar(&o.runs, "runs", 9, "how often -record measures each row")
 	f.Usage = func() {
 		fmt.Fprint(errs, help)
 		f.PrintDefaults()
@@ -103,15 +118,16 @@ func parse(args []string, errs io.Writer) (*options, error) {
 	return o, o.check(f, errs)
 }
 
-func (o *options) check(f *flag.FlagSet, errs io.Writer) error {
-	if f.NArg() > 0 || o.rounds < 1 || o.runs < 0 {
-		err := fmt.Errorf("bench: want no arguments but flags, a round at least, and no negative number of runs: %q",
-			f.Args())
-		fmt.Fprintln(errs, err)
-		return err
+func (o *options) check(f *flag.FlagSet, errs io.Writer) (err error) {
+	switch {
+	case f.NArg() > 0 || o.rounds < 1 || o.runs < 1:
+		err = fmt.Errorf("bench: want no arguments but flags, and a round and a run at least: %q", f.Args())
+	case o.record && !o.short:
+		err = errors.New("bench: -record writes the baseline of -short: set both")
+	case o.record && len(o.programs) > 1:
+		err = errors.New("bench: a baseline is that of one program")
 	}
-	if o.record && !o.short {
-		err := errors.New("bench: -record writes the baseline of -short: set both")
+	if err != nil {
 		fmt.Fprintln(errs, err)
 		return err
 	}

@@ -27,7 +27,14 @@ func TestHelpTeaches(t *testing.T) {
 
 func TestWrongArgumentsAreRefused(t *testing.T) {
 	for _, args := range [][]string{
-		{"-rows", "("}, {"-rounds", "0"}, {"word"}, {"-record"}, {"-nothing"}, {"-runs", "-1"},
+		{"-rows", "("},
+		{"-rounds", "0"},
+		{"word"},
+		{"-record"},
+		{"-nothing"},
+		{"-runs", "0"},
+		{"-berth", "/tmp/a,"},
+		{"-short", "-record", "-berth", "/tmp/a,/tmp/b"},
 	} {
 		var errs bytes.Buffer
 		if code := run(context.Background(), args, nil, io.Discard, &errs); code != exitUsage || errs.Len() == 0 {

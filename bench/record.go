@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,9 +8,6 @@ import (
 	"io/fs"
 	"os"
 )
-
-// baselineRuns is how often the rows of a baseline are measured unless -runs says otherwise.
-const baselineRuns = 9
 
 // recordRuns measures the chosen rows several times, all of them in each run, so that what else the
 // machine does falls on all rows alike, and writes their figures into the baseline of the form.
@@ -28,9 +24,8 @@ func (l *lab) recordRuns(out io.Writer) (ok bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	times := cmp.Or(l.runs, baselineRuns)
-	for n := range times {
-		fmt.Fprintf(out, "run %d of %d\n", n+1, times)
+	for n := range l.runs {
+		fmt.Fprintf(out, "run %d of %d\n", n+1, l.runs)
 		for _, row := range rows {
 			if l.ctx.Err() != nil {
 				return false, l.ctx.Err()

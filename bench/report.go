@@ -22,6 +22,7 @@ type report struct {
 type line struct {
 	Name    string   `json:"name"`
 	Title   string   `json:"title"`
+	Program string   `json:"program,omitempty"` // where there are several
 	Outcome outcome  `json:"outcome"`
 	Reasons []string `json:"reasons,omitempty"` // why it is no better
 	Figures figures  `json:"figures"`
@@ -50,7 +51,7 @@ func (r *report) where() string {
 // reach.
 func (l line) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%-8s %-24s %s\n", l.Outcome, l.Name, l.Title)
+	fmt.Fprintf(&b, "%-8s %-24s %s\n", l.Outcome, l.Name, strings.TrimPrefix(l.Program+": "+l.Title, ": "))
 	texts := make([]string, len(l.Figures))
 	for i, f := range l.Figures {
 		texts[i] = f.String()

@@ -28,31 +28,29 @@ func (o *options) do(ctx context.Context, out, log io.Writer) (ok bool, err erro
 		return false, err
 	}
 	defer l.close()
-	switch {
-	case o.record:
+	if o.record {
 		return l.recordRuns(out)
-	case len(o.programs) > 0:
-		return l.ablate(out)
-	default:
-		return l.table(out)
 	}
+	return l.table(out)
 }
 
-// open prepares a lab, with a program to measure.
+// open prepares a lab, with a program to measure at least.
 func (o *options) open(ctx context.Context, log io.Writer) (*lab, error) {
 	root, err := os.MkdirTemp(o.scratch, "berth-bench-")
 	if err != nil {
 		return nil, err
 	}
-	l := &lab{options: *o, ctx: ctx, root: root, program: o.berth, log: log, theirs: map[string]float64{}}
+	l := &lab{options: *o, ctx: ctx, root: root, log: log, theirs: map[string]float64{}}
 	err = errors.Join(os.Chmod(root, 0o711), l.directories())
-	if err == nil && l.program == "" && len(l.programs) == 0 {
+	if err == nil && len(l.programs) == 0 {
 		err = l.build()
 	}
 	if err != nil {
 		l.close()
+		return nil, err
 	}
-	return l, err
+	l.program = l.programs[0]
+	return l, nil
 }
 
 // directories creates the missing ones of the options.
@@ -68,12 +66,13 @@ func (l *lab) directories() error {
 }
 
 func (l *lab) build() error {
-	l.program = filepath.Join(l.root, "berth")
+	program := filepath.Join(l.root, "berth")
 	root, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/berthcloud/berth").Output()
 	if err != nil {
 		return fmt.Errorf("looking for the module: %w", err)
 	}
-	return servers.Build(strings.TrimSpace(string(root)), l.program)
+	l.programs = programs{program}
+	return servers.Build(strings.TrimSpace(string(root)), program)
 }
 
 // close stops what still runs and removes all files.
@@ -83,8 +82,8 @@ func (l *lab) close() {
 	}
 }
 
-// table measures the chosen rows, prints each when it is done, and reports
-// whether none falls short.
+// table measures the chosen rows, each with all programs in turn, prints each line when it is done,
+// and reports whether none falls short.
 func (l *lab) table(out io.Writer) (ok bool, err error) {
 	r := newReport(l)
 	fmt.Fprintln(out, r.where()+"\n")
@@ -94,13 +93,15 @@ func (l *lab) table(out io.Writer) (ok bool, err error) {
 	}
 	ok = true
 	for _, row := range rows {
-		if l.ctx.Err() != nil {
-			return false, l.ctx.Err()
+		for _, l.program = range l.programs {
+			if l.ctx.Err() != nil {
+				return false, l.ctx.Err()
+			}
+			line := l.try(row)
+			r.Rows = append(r.Rows, line)
+			fmt.Fprint(out, line)
+			ok = ok && line.Outcome != short && line.Outcome != broken
 		}
-		line := l.try(row)
-		r.Rows = append(r.Rows, line)
-		fmt.Fprint(out, line)
-		ok = ok && line.Outcome != short && line.Outcome != broken
 	}
 	fmt.Fprintln(out, r.summary())
 	if l.json == "" {
@@ -110,8 +111,7 @@ func (l *lab) table(out io.Writer) (ok bool, err error) {
 }
 
 // chosen returns the rows to measure: in the short form smaller, with the limits of the baseline,
-// and only those with any. Baselines are recorded, and programs compared, with the rows that have
-// ratios.
+// and only those with any. Baselines are recorded of the rows that have ratios.
 func (l *lab) chosen() ([]row, error) {
 	if !l.short {
 		return chosen(table(1), l.rows.Regexp), nil
@@ -122,7 +122,7 @@ func (l *lab) chosen() ([]row, error) {
 	}
 	var rows []row
 	for _, r := range chosen(table(shortSmaller), l.rows.Regexp) {
-		if l.record || len(l.programs) > 0 {
+		if l.record {
 			if r.hasRatio() {
 				rows = append(rows, r)
 			}
@@ -145,13 +145,16 @@ func (l *lab) try(r row) line {
 
 // measure measures one row.
 func (l *lab) measure(r row) line {
+	result := line{Name: r.name, Title: r.title}
 	l.row = r.name
+	if len(l.programs) > 1 {
+		result.Program = l.program
+		l.row += "-" + filepath.Base(l.program) // a profile of each
+	}
 	begin := time.Now()
 	f, err := r.work.measure(l)
 	l.tidy()
-	v, reasons := evaluate(r.bars, f, err)
-	return line{
-		Name: r.name, Title: r.title, Outcome: v, Reasons: reasons, Figures: f,
-		Seconds: time.Since(begin).Seconds(),
-	}
+	result.Outcome, result.Reasons = evaluate(r.bars, f, err)
+	result.Figures, result.Seconds = f, time.Since(begin).Seconds()
+	return result
 }

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"io"
+	"strings"
 	"testing"
 )
 
@@ -38,5 +40,20 @@ func TestTry(t *testing.T) {
 				t.Errorf("%s after %d times, want %s after %d", got.Outcome, n.times, c.want, c.times)
 			}
 		})
+	}
+}
+
+// TestPrograms measures a row with two programs, neither of which can be started.
+func TestPrograms(t *testing.T) {
+	if testing.Short() {
+		t.Skip("makes a cloud")
+	}
+	var out bytes.Buffer
+	args := []string{"-short", "-rows", "^none-trait$", "-berth", "/nowhere/one,/nowhere/two"}
+	code := run(context.Background(), args, nil, &out, io.Discard)
+	text := out.String()
+	one, two := strings.Index(text, "/nowhere/one: 10,000 hosts"), strings.Index(text, "/nowhere/two: 10,000 hosts")
+	if code != exitShort || one < 0 || two < one || !strings.Contains(text, "2 failed") {
+		t.Errorf("exit code %d\n%s", code, text)
 	}
 }
