@@ -1,11 +1,15 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"time"
 
 	"github.com/berthcloud/berth/bench/boots"
@@ -63,6 +67,7 @@ func (b boot) measure(l *lab) (f figures, err error) {
 		return nil, err
 	}
 	var before, after []time.Duration
+	var findings []finding
 	result, err := boots.Run(l.ctx, boots.Plan{
 		Placement: t.services[0].URL(), Network: t.services[1].URL(), Compute: t.services[2].URL(),
 		Hosts: b.hosts, Boots: b.boots, Clients: b.clients, Say: l.say,
@@ -78,6 +83,7 @@ func (b boot) measure(l *lab) (f figures, err error) {
 			return errors.Join(err, errCPU, <-profiled)
 		},
 		Granted: func() (map[string]time.Time, error) { return granted(t.log) },
+		Booted:  func() (err error) { findings, err = l.audit(t); return err },
 	})
 	if err != nil {
 		return nil, err
@@ -95,11 +101,9 @@ func (b boot) measure(l *lab) (f figures, err error) {
 		f.add(name+" cpu a boot", inMilliseconds(after[i]-before[i])/float64(b.boots), milliseconds)
 	}
 	f.add("servers that are not up", float64(result.NotUp), count)
-	f.add("inconsistent records", float64(len(result.Wrong)), count)
-	for i, text := range result.Wrong {
-		if i < 20 {
-			l.say("%s", text)
-		}
+	f.add("inconsistent records", float64(len(findings)), count)
+	for _, found := range findings[:min(20, len(findings))] {
+		l.say("%s: %v: found %s, expected %s", found.Code, found.About, found.Found, found.Expected)
 	}
 	return f, nil
 }
@@ -129,6 +133,43 @@ func (l *lab) startTrio(t *trio, images string) error {
 		"quota": {"instances": "-1", "cores": "-1", "ram": "-1"},
 	})
 	return t.add("compute", compute, err)
+}
+
+// A finding is what "berth audit" prints about an inconsistency.
+type finding struct {
+	Code            string
+	About           []map[string]string
+	Found, Expected string
+}
+
+// audit has "berth audit" compare the records of the services. A finding has to be there again a
+// few seconds later: the services may not have done everything yet for the last servers.
+func (l *lab) audit(t *trio) ([]finding, error) {
+	dir, err := l.dir("audit")
+	if err != nil {
+		return nil, err
+	}
+	clouds := filepath.Join(dir, "clouds.yaml")
+	text := fmt.Sprintf("clouds: {bench: {auth_type: admin_token, auth: {endpoint: %q, token: admin}, "+
+		"network_endpoint_override: %q, compute_endpoint_override: %q}}\n",
+		t.services[0].URL(), t.services[1].URL(), t.services[2].URL()+"/v2.1")
+	if err := os.WriteFile(clouds, []byte(text), 0o600); err != nil {
+		return nil, err
+	}
+	l.say("comparing the records of the services")
+	cmd := exec.CommandContext(l.ctx, l.program, "audit", "--os-cloud", "bench", "--complete", "--recheck=5s",
+		"-f", "json")
+	cmd.Env = append(os.Environ(), "OS_CLIENT_CONFIG_FILE="+clouds)
+	var notes strings.Builder
+	cmd.Stderr = &notes
+	out, err := cmd.Output()
+	const found = 6 // the exit code when there are findings
+	if err != nil && cmd.ProcessState.ExitCode() != found {
+		return nil, fmt.Errorf("berth audit: %w\n%s", err, notes.String())
+	}
+	var result struct{ Findings []finding }
+	err = json.Unmarshal(out, &result)
+	return result.Findings, err
 }
 
 // claimed is the line of placement's log about a claim.

@@ -2,8 +2,6 @@ package boots
 
 import (
 	"context"
-	"net/http"
-	"strings"
 	"sync"
 	"time"
 
@@ -12,28 +10,17 @@ import (
 
 type object = map[string]any
 
-// An api sends requests to services.
-type api struct{ client *http.Client }
-
-// make creates an object of a kind and stores its id, unless that is nil.
-func (a *api) make(ctx context.Context, url, kind string, body object, id *string) error {
+// make creates an object of a kind and returns its id.
+func (c *cloud) make(ctx context.Context, url, kind string, body object) (id string, err error) {
 	var created map[string]struct{ ID string }
-	if err := a.call(ctx, "POST", url, object{kind: body}, &created); err != nil {
-		return err
-	}
-	if id != nil {
-		*id = created[kind].ID
-	}
-	return nil
+	err = c.call(ctx, "POST", url, object{kind: body}, &created)
+	return created[kind].ID, err
 }
 
 // call sends a request with a body, unless that is nil, and decodes the answer into out.
-func (a *api) call(ctx context.Context, method, url string, body, out any) error {
-	version := "placement 1.36"
-	if strings.Contains(url, "/v2.1/") {
-		version = "compute 2.72"
-	}
-	return fakehosts.Request(ctx, a.client, version, method, url, body, out)
+func (c *cloud) call(ctx context.Context, method, url string, body, out any) error {
+	const version = "compute 2.72" // the network service has no versions
+	return fakehosts.Request(ctx, c.client, version, method, url, body, out)
 }
 
 // signals are sent once each, by name, and may be awaited.

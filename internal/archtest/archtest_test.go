@@ -238,9 +238,9 @@ var rules = []struct{ pkg, may string }{
 	{"internal/upstreamtest", ""},
 
 	// The benchmarks use HTTP; only their data sets are written as rows.
-	{"bench", "bench/* internal/clouds internal/records internal/fakehosts internal/process"},
+	{"bench", "bench/* internal/clouds internal/fakehosts internal/process"},
 	{"bench/minimal", "bench/* sqlstore/migrations"},
-	{"bench/*", "bench/* internal/clouds internal/records internal/fakehosts internal/process"},
+	{"bench/*", "bench/* internal/clouds internal/fakehosts internal/process"},
 
 	// The black-box tests use HTTP and import only their own packages of Berth.
 	{"conformance", black},
