@@ -5,14 +5,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 )
 
-// A baseline is what several runs of a release measured. The short form compares with that of
-// itself; a baseline of the whole table is for readers.
+// A baseline is what several runs of the short form measured at a release.
 type baseline struct {
 	Date    time.Time  `json:"date"`
 	Machine machine    `json:"machine"`
@@ -31,13 +29,13 @@ type recorded struct {
 	N      int     `json:"n"`
 }
 
-// shortBaseline is where the baseline is, below the root of the product's module.
+// shortBaseline is where -record writes the baseline, below the root of the product's module.
 const shortBaseline = "bench/baselines/short.json"
 
 //go:embed baselines/short.json
 var shortRecord []byte
 
-// lastRelease returns the baseline that the short form is compared with.
+// lastRelease returns the baseline that the program was built with.
 func lastRelease() (*baseline, error) {
 	b := &baseline{}
 	if err := json.Unmarshal(shortRecord, b); err != nil {
@@ -72,31 +70,35 @@ func (r recorded) sensitivity() float64 {
 	return r.bar().most / r.Median
 }
 
-// gated reports whether a figure is compared with the baseline: it is a ratio to a limit that was
+// compared reports whether a figure is compared with the baseline: it is a ratio to a limit that was
 // measured in the same round, so that it depends little on the machine. Times of single requests
 // and rates on a busy machine are not.
-func (f figure) gated() bool {
-	return f.Unit == ratio && (strings.HasPrefix(f.Name, "cpu / ") || f.Name == "writes / minimal")
+func compared(name string) bool {
+	return strings.HasPrefix(name, "cpu / ") || name == "writes / minimal"
 }
 
-// hasRatio reports whether a row measures a figure that is compared with the baseline.
-func (r row) hasRatio() bool {
-	_, still := r.work.(candidates) // it is compared with a canned server
-	return still || slices.ContainsFunc(r.bars, func(b bar) bool { return figure{Name: b.figure, Unit: ratio}.gated() })
+// hasLimit reports whether a row has figures that are compared.
+func (r row) hasLimit() bool {
+	switch r.work.(type) {
+	case mixed, candidates, cycles, agentReads:
+		return true
+	}
+	return false
 }
 
-// gate returns the bars of a row of the short form: those of the baseline; of the table, those that
-// have to be exactly zero, and ratios of figures that the baseline does not have.
-func (b *baseline) gate(r row) []bar {
+// shortBars returns the bars of a row in the short form: those of the baseline; of the table, those
+// for compared figures that the baseline does not have, those that have to be exactly zero, and the
+// wasted work.
+func (b *baseline) shortBars(r row) []bar {
 	var bars []bar
 	for _, rec := range b.Figures {
-		if rec.Row == r.name && (figure{Name: rec.Figure, Unit: rec.Unit}).gated() {
+		if rec.Row == r.name && compared(rec.Figure) {
 			bars = append(bars, rec.bar())
 		}
 	}
 	for _, own := range r.bars {
 		has := slices.ContainsFunc(bars, func(b bar) bool { return b.figure == own.figure })
-		if own.anywhere() && !has {
+		if !has && (compared(own.figure) || own.exact && own.most == 0 || own.figure == wasted) {
 			bars = append(bars, own)
 		}
 	}
@@ -107,7 +109,7 @@ func (b *baseline) gate(r row) []bar {
 func (b *baseline) put(row string, runs []figures) {
 	b.Figures = slices.DeleteFunc(b.Figures, func(r recorded) bool { return r.Row == row })
 	for _, f := range runs[0] {
-		if !f.gated() {
+		if !compared(f.Name) {
 			continue
 		}
 		var values []float64
@@ -138,8 +140,5 @@ func (b *baseline) write(file string) error {
 		lines = append(lines, "  "+string(line))
 	}
 	text := strings.TrimSuffix(string(head), "null}") + "[\n" + strings.Join(lines, ",\n") + "\n]}\n"
-	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-		return err
-	}
 	return os.WriteFile(file, []byte(text), 0o644)
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"strings"
 )
 
 // A bar is a limit for a figure: at most or at least, the unused one of which is 0. Zero itself is
@@ -19,16 +18,6 @@ func atMost(figure string, limit float64) bar  { return bar{figure: figure, most
 func atLeast(figure string, limit float64) bar { return bar{figure: figure, least: limit} }
 func exactly(figure string, value float64) bar {
 	return bar{figure: figure, most: value, exact: true}
-}
-
-// anywhere reports whether the bar applies on any machine and for clouds of any size: it is zero,
-// or a ratio of long measurements. The time of a single request depends on the machine's other
-// load.
-func (b bar) anywhere() bool {
-	if b.exact {
-		return b.most == 0
-	}
-	return strings.Contains(b.figure, " / ") && !strings.HasPrefix(b.figure, "p99")
 }
 
 // holds reports whether a value reaches the bar.

@@ -1,12 +1,8 @@
 package main
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
 )
 
 // recordRuns measures the chosen rows several times, all of them in each run, so that what else the
@@ -14,16 +10,16 @@ import (
 // Rows that are not chosen keep what the baseline has of them. It reports whether every row was
 // measured.
 func (l *lab) recordRuns(out io.Writer) (ok bool, err error) {
-	b, err := readBaseline(shortBaseline)
+	b, err := lastRelease()
 	if err != nil {
 		return false, err
 	}
 	b.Date, b.Machine, b.Load = newReport(l).Date, thisMachine(), loadAverage()
-	runs, ok := map[string][]figures{}, true
 	rows, err := l.chosen()
 	if err != nil {
 		return false, err
 	}
+	runs, ok := map[string][]figures{}, true
 	for n := range l.runs {
 		fmt.Fprintf(out, "run %d of %d\n", n+1, l.runs)
 		for _, row := range rows {
@@ -41,31 +37,15 @@ func (l *lab) recordRuns(out io.Writer) (ok bool, err error) {
 		}
 	}
 	for _, row := range rows {
-		if len(runs[row.name]) > 0 {
-			b.put(row.name, runs[row.name])
+		if measured := runs[row.name]; len(measured) > 0 {
+			b.put(row.name, measured)
 		}
 	}
 	for _, r := range b.Figures {
-		if len(runs[r.Row]) > 0 && (figure{Name: r.Figure, Unit: r.Unit}).gated() {
+		if len(runs[r.Row]) > 0 {
 			fmt.Fprintf(out, "%-30s %-18s %.3f to %.3f, median %.3f of %d; fails when %.2f times worse\n",
 				r.Row, r.Figure, r.Min, r.Max, r.Median, r.N, r.sensitivity())
 		}
 	}
 	return ok, b.write(shortBaseline)
-}
-
-// readBaseline reads a baseline; one that is not there is empty.
-func readBaseline(file string) (*baseline, error) {
-	text, err := os.ReadFile(file)
-	if errors.Is(err, fs.ErrNotExist) {
-		return &baseline{}, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	b := &baseline{}
-	if err := json.Unmarshal(text, b); err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
-	}
-	return b, nil
 }

@@ -110,8 +110,8 @@ func (l *lab) table(out io.Writer) (ok bool, err error) {
 	return ok, r.write(l.json)
 }
 
-// chosen returns the rows to measure: in the short form smaller, with the limits of the baseline,
-// and only those with any. Baselines are recorded of the rows that have ratios.
+// chosen returns the rows to measure. In the short form they are smaller, with the bars of that, and
+// only those with any; of them those with a limit are recorded.
 func (l *lab) chosen() ([]row, error) {
 	if !l.short {
 		return chosen(table(1), l.rows.Regexp), nil
@@ -122,11 +122,8 @@ func (l *lab) chosen() ([]row, error) {
 	}
 	var rows []row
 	for _, r := range chosen(table(shortSmaller), l.rows.Regexp) {
-		if l.record {
-			if r.hasRatio() {
-				rows = append(rows, r)
-			}
-		} else if r.bars = last.gate(r); len(r.bars) > 0 {
+		r.bars = last.shortBars(r)
+		if len(r.bars) > 0 && (!l.record || r.hasLimit()) {
 			rows = append(rows, r)
 		}
 	}

@@ -191,7 +191,7 @@ func claimCycles(smaller int) []row {
 func fullHosts() []row {
 	bars := []bar{
 		exactly("units not in use", 0), exactly("units in use without a claim", 0),
-		atMost("p99 / p50", 20), atMost("wasted / claims", 0.1),
+		atMost("p99 / p50", 20), atMost(wasted, 0.1),
 	}
 	fight := untilFull{clients: 64, hosts: 10, room: 500}
 	onMariaDB := fight

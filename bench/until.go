@@ -23,6 +23,9 @@ type untilFull struct {
 	room    int // units of each host; a claim takes one
 }
 
+// wasted is the figure for claims that were refused or retried, as a part of those accepted.
+const wasted = "wasted / claims"
+
 func (u untilFull) measure(l *lab) (f figures, err error) {
 	s, err := l.stage(spec{kind: "flat"}, u.mariaDB, sampling(true)) // no hosts
 	if err != nil {
@@ -87,14 +90,14 @@ func (u untilFull) compareUsages(
 		}
 		used += n
 	}
-	wasted, err := counter(berth, `berth_claims_total{outcome="retried"}`)
+	retried, err := counter(berth, `berth_claims_total{outcome="retried"}`)
 	if err != nil {
 		return nil, err
 	}
 	f.add("units not in use", float64(u.hosts*u.room-used), count)
 	f.add("units in use without a claim", float64(used-r.Claims), count)
 	f.add("p99 / p50", float64(r.Took.At(0.99))/float64(r.Took.At(0.5)), ratio)
-	f.add("wasted / claims", (wasted+float64(r.Refused))/float64(r.Claims), ratio)
+	f.add(wasted, (retried+float64(r.Refused))/float64(r.Claims), ratio)
 	f.add("claims", r.Rate(), perSecond)
 	f.addTime("p50", r.Took.At(0.5))
 	f.addTime("p99", r.Took.At(0.99))
