@@ -20,7 +20,7 @@ func (a agentReads) measure(l *lab) (f figures, err error) {
 	}
 	defer berth.Kill()
 	paths := a.paths(l.make(a.cloud))
-	if err := l.compare(&f, berth, paths, paths); err != nil {
+	if _, err := l.compare(&f, berth, paths, paths); err != nil {
 		return f, err
 	}
 	if err := l.profileReads(berth, paths); err != nil || l.alone {

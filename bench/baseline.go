@@ -70,9 +70,9 @@ func (r recorded) sensitivity() float64 {
 	return r.bar().most / r.Median
 }
 
-// compared reports whether a figure is compared with the baseline: it is a ratio to a limit that was
-// measured in the same round, so that it depends little on the machine. Times of single requests
-// and rates on a busy machine are not.
+// compared reports whether a figure is compared with the baseline: it is a ratio to a limit that
+// was measured in the same round, so that it depends little on the machine. Times of single
+// requests and rates on a busy machine are not.
 func compared(name string) bool {
 	return strings.HasPrefix(name, "cpu / ") || name == "writes / minimal"
 }
@@ -86,9 +86,9 @@ func (r row) hasLimit() bool {
 	return false
 }
 
-// shortBars returns the bars of a row in the short form: those of the baseline; of the table, those
-// for compared figures that the baseline does not have, those that have to be exactly zero, and the
-// wasted work.
+// shortBars returns the bars of a row in the short form: those of the baseline; and of the table,
+// those for compared figures that the baseline does not have, those that have to be exactly zero,
+// and the one for wasted work.
 func (b *baseline) shortBars(r row) []bar {
 	var bars []bar
 	for _, rec := range b.Figures {

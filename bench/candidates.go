@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/berthcloud/berth/bench/load"
 	"github.com/berthcloud/berth/bench/servers"
 	"github.com/berthcloud/berth/internal/clouds"
 )
@@ -77,33 +76,24 @@ func (c candidates) alone(l *lab, f *figures) error {
 	}
 	w := l.make(c.cloud)
 	paths := c.query.variants(w)
-	if err := l.compare(f, berth, paths, paths[:1]); err != nil {
+	first, err := l.compare(f, berth, paths, paths[:1])
+	if err != nil {
 		return err
 	}
-	if err := l.countCandidates(f, berth, paths[0]); err != nil {
+	// A measurement is only valid if the answer is the intended one.
+	var answer struct {
+		Requests []json.RawMessage `json:"allocation_requests"`
+	}
+	if err := json.Unmarshal(first, &answer); err != nil {
 		return err
 	}
+	f.add("candidates", float64(len(answer.Requests)), count)
 	if err := weigh(f, berth, w); err != nil {
 		return err
 	}
 	f.add("ready after", ready.Seconds(), seconds)
 	f.add("cpu until idle", starting.Seconds(), seconds)
 	return l.profileReads(berth, paths)
-}
-
-// countCandidates adds the number of candidates in an answer: a measurement is only valid if the
-// answer is the intended one.
-func (l *lab) countCandidates(f *figures, berth *servers.Server, path string) error {
-	pages, err := l.pagesOf(berth, []string{path})
-	if err != nil {
-		return err
-	}
-	var answer struct {
-		Requests []json.RawMessage `json:"allocation_requests"`
-	}
-	err = json.Unmarshal(pages.Bodies[0], &answer)
-	f.add("candidates", float64(len(answer.Requests)), count)
-	return err
 }
 
 // weigh adds the memory of Berth with a cloud, and the share of each provider when there are so
@@ -128,12 +118,7 @@ func (c candidates) nextToSmall(l *lab, f *figures) error {
 	if err := (candidates{cloud: c.small, query: c.query, random: c.random}).alone(l, &small); err != nil {
 		return err
 	}
-	berth, _ := f.find("cpu")
-	upstream, ok := small.find("cpu")
-	if ok {
-		f.add("cpu / small cloud", berth.Value/upstream.Value, ratio)
-		f.add("small cloud cpu", upstream.Value, milliseconds)
-	}
+	f.addSmall(small, "cpu")
 	return nil
 }
 
@@ -143,13 +128,4 @@ func sampling(random bool) servers.Settings {
 		return nil
 	}
 	return servers.Settings{"placement": {"randomize_allocation_candidates": "true"}}
-}
-
-// get requests one body.
-func get(c *load.Conn, path string) ([]byte, error) {
-	status, body, err := c.Fetch(load.Request{Method: "GET", Path: path})
-	if err == nil && status != 200 {
-		err = fmt.Errorf("GET %s: status %d: %.200s", path, status, body)
-	}
-	return body, err
 }

@@ -37,6 +37,14 @@ func (f *figures) addTime(name string, d time.Duration) {
 	f.add(name, inMilliseconds(d), milliseconds)
 }
 
+// addSmall adds the CPU in a small cloud, which has the same name there, and the ratio to it.
+func (f *figures) addSmall(small figures, name string) {
+	big, _ := f.find(name)
+	cpu, _ := small.find(name)
+	f.add("cpu / small cloud", big.Value/cpu.Value, ratio)
+	f.add("small cloud "+name, cpu.Value, milliseconds)
+}
+
 func inMilliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
 func (f figures) find(name string) (figure, bool) {

@@ -51,10 +51,7 @@ func (m mixed) measure(l *lab) (f figures, err error) {
 	if err != nil {
 		return f, err
 	}
-	big, _ := f.find("cpu a cycle")
-	cpu, _ := small.find("cpu a cycle")
-	f.add("cpu / small cloud", big.Value/cpu.Value, ratio)
-	f.add("small cloud cpu a cycle", cpu.Value, milliseconds)
+	f.addSmall(small, "cpu a cycle")
 	return f, nil
 }
 
@@ -166,20 +163,10 @@ func (s *mixedStage) cycles(
 // limit returns the milliseconds of CPU of a canned answer and of two minimal transactions, with
 // the same number of clients as the cycles.
 func (s *mixedStage) limit(l *lab) (float64, error) {
-	before, err := s.canned.CPU()
+	answer, err := l.cpuOf(s.canned, mixedClients, s.paths[:1])
 	if err != nil {
 		return 0, err
 	}
-	answers, err := load.Run(l.plan(s.canned.Addr, mixedClients, s.paths[:1]))
-	if err != nil {
-		return 0, err
-	}
-	after, err := s.canned.CPU()
-	if err != nil {
-		return 0, err
-	}
-	answer := inMilliseconds(after-before) / float64(answers.Requests)
-
 	_, begin, err := s.cpu()
 	if err != nil {
 		return 0, err

@@ -110,8 +110,8 @@ func (l *lab) table(out io.Writer) (ok bool, err error) {
 	return ok, r.write(l.json)
 }
 
-// chosen returns the rows to measure. In the short form they are smaller, with the bars of that, and
-// only those with any; of them those with a limit are recorded.
+// chosen returns the rows to measure. In the short form they are smaller, with the bars of that,
+// and only those with any; of them those with a limit are recorded.
 func (l *lab) chosen() ([]row, error) {
 	if !l.short {
 		return chosen(table(1), l.rows.Regexp), nil

@@ -3,10 +3,8 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"io"
-	"net/http"
+	"regexp"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/berthcloud/berth/bench/claims"
@@ -48,49 +46,19 @@ func (u untilFull) measure(l *lab) (f figures, err error) {
 	if err != nil {
 		return nil, err
 	}
-	return u.compareUsages(c, s.berth, hosts, r)
-}
-
-// make makes the hosts and returns their UUIDs.
-func (u untilFull) make(c *load.Conn) ([]string, error) {
-	hosts := make([]string, u.hosts)
-	for i := range hosts {
-		hosts[i] = fmt.Sprintf("00000000-0000-4000-8000-%012d", i+1)
-		host := fmt.Appendf(nil, `{"name": "host%d", "uuid": "%s"}`, i, hosts[i])
-		if err := send(c, "POST", "/resource_providers", host, 200); err != nil {
-			return nil, err
-		}
-		room := fmt.Appendf(nil, `{"resource_provider_generation": 0, "inventories": {"VCPU": {"total": %d}}}`, u.room)
-		if err := send(c, "PUT", "/resource_providers/"+hosts[i]+"/inventories", room, 200); err != nil {
-			return nil, err
-		}
-	}
-	return hosts, nil
-}
-
-// send sends a body, nil for none, and expects a status.
-func send(c *load.Conn, method, path string, body []byte, want int) error {
-	status, answer, err := c.Fetch(load.Request{Method: method, Path: path, Body: body})
-	if err == nil && status != want {
-		err = fmt.Errorf("%s %s: status %d: %.300s", method, path, status, answer)
-	}
-	return err
-}
-
-// compareUsages compares the service's usages with the claims and with the capacities, and adds the
-// figures.
-func (u untilFull) compareUsages(
-	c *load.Conn, berth *servers.Server, hosts []string, r claims.Result,
-) (f figures, err error) {
 	used := 0
 	for _, host := range hosts {
-		n, err := usage(c, host)
+		body, err := send(c, load.Request{Method: "GET", Path: "/resource_providers/" + host + "/usages"}, 200)
 		if err != nil {
 			return nil, err
 		}
-		used += n
+		var answer struct{ Usages struct{ VCPU int } }
+		if err := json.Unmarshal(body, &answer); err != nil {
+			return nil, err
+		}
+		used += answer.Usages.VCPU
 	}
-	retried, err := counter(berth, `berth_claims_total{outcome="retried"}`)
+	retried, err := retriedClaims(s.berth)
 	if err != nil {
 		return nil, err
 	}
@@ -104,32 +72,52 @@ func (u untilFull) compareUsages(
 	return f, nil
 }
 
-// usage returns how many units of a host are in use.
-func usage(c *load.Conn, host string) (int, error) {
-	body, err := get(c, "/resource_providers/"+host+"/usages")
-	if err != nil {
-		return 0, err
-	}
-	var answer struct{ Usages struct{ VCPU int } }
-	err = json.Unmarshal(body, &answer)
-	return answer.Usages.VCPU, err
-}
-
-// counter reads one of Berth's metrics, 0 when it has no sample.
-func counter(berth *servers.Server, name string) (float64, error) {
-	res, err := http.Get("http://" + berth.Ops + "/metrics")
-	if err != nil {
-		return 0, err
-	}
-	defer res.Body.Close()
-	text, err := io.ReadAll(res.Body)
-	if err != nil {
-		return 0, err
-	}
-	for line := range strings.Lines(string(text)) {
-		if value, ok := strings.CutPrefix(line, name+" "); ok {
-			return strconv.ParseFloat(strings.TrimSpace(value), 64)
+// make makes the hosts and returns their UUIDs.
+func (u untilFull) make(c *load.Conn) ([]string, error) {
+	hosts := make([]string, u.hosts)
+	for i := range hosts {
+		hosts[i] = fmt.Sprintf("00000000-0000-4000-8000-%012d", i+1)
+		_, err := send(c, load.Request{
+			Method: "POST", Path: "/resource_providers",
+			Body: fmt.Appendf(nil, `{"name": "host%d", "uuid": "%s"}`, i, hosts[i]),
+		}, 200)
+		if err != nil {
+			return nil, err
+		}
+		_, err = send(c, load.Request{
+			Method: "PUT", Path: "/resource_providers/" + hosts[i] + "/inventories",
+			Body: fmt.Appendf(nil, `{"resource_provider_generation": 0, "inventories": {"VCPU": {"total": %d}}}`, u.room),
+		}, 200)
+		if err != nil {
+			return nil, err
 		}
 	}
-	return 0, nil
+	return hosts, nil
+}
+
+// send sends a request, expects a status and returns the body of the answer.
+func send(c *load.Conn, q load.Request, want int) ([]byte, error) {
+	status, answer, err := c.Fetch(q)
+	if err == nil && status != want {
+		err = fmt.Errorf("%s %s: status %d: %.300s", q.Method, q.Path, status, answer)
+	}
+	return answer, err
+}
+
+// retriedClaims reads from Berth's metrics how many claims it has retried.
+func retriedClaims(berth *servers.Server) (float64, error) {
+	c, err := load.Dial(berth.Ops)
+	if err != nil {
+		return 0, err
+	}
+	defer c.Close()
+	text, err := send(c, load.Request{Method: "GET", Path: "/metrics"}, 200)
+	if err != nil {
+		return 0, err
+	}
+	found := regexp.MustCompile(`(?m)^berth_claims_total\{outcome="retried"\} (.*)$`).FindSubmatch(text)
+	if found == nil {
+		return 0, nil // it has no sample until the first one
+	}
+	return strconv.ParseFloat(string(found[1]), 64)
 }
