@@ -45,7 +45,8 @@ func berth(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), hangTime)
 	defer cancel()
-	code = run(ctx, args, env)
+	// For cobra, nil are the arguments of this test program.
+	code = run(ctx, append([]string{}, args...), env)
 	return code, out.String(), err.String()
 }
 
