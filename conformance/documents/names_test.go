@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/berthcloud/berth/internal/markdown"
 	"github.com/berthcloud/berth/internal/server"
 )
 
@@ -177,7 +178,7 @@ func settings(t *testing.T) map[string][]string {
 		if name == "agent.md" {
 			group = "berth" // its only table of settings; the others are Neutron's
 		}
-		for line := range strings.SplitSeq(read(t, filepath.Join(operations, name)), "\n") {
+		for _, line := range markdown.Unwrap(read(t, filepath.Join(operations, name))) {
 			if title, ok := strings.CutPrefix(line, "## ["); ok {
 				group = strings.TrimSuffix(title, "]")
 			} else if m := row.FindStringSubmatch(line); m != nil {

@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/berthcloud/berth/internal/markdown"
 )
 
 var (
@@ -58,8 +60,7 @@ func documentedDefaults(t *testing.T, document string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
 	group := ""
-	for line := range strings.Lines(read(t, filepath.Join(tree, "docs", "operations", document))) {
-		line = strings.TrimSuffix(line, "\n")
+	for _, line := range markdown.Unwrap(read(t, filepath.Join(tree, "docs", "operations", document))) {
 		if m := tableGroup.FindStringSubmatch(line); m != nil {
 			group = m[1]
 		}

@@ -223,6 +223,7 @@ var rules = []struct{ pkg, may string }{
 	{"internal/growthtest", "internal/racetest"},
 	{"internal/logtest", ""},
 	{"internal/manpages", "config osloconfig"},
+	{"internal/markdown", ""},
 	{"internal/novatest", "internal/upstreamtest"},
 	{"internal/process", ""},
 	{"internal/racetest", ""},
@@ -254,13 +255,13 @@ var testOnly = []string{
 	"conformance/*", "internal/certtest", "internal/dialogue/*", "internal/rest", "internal/server",
 	"internal/dbtest", "internal/keystonetest", "internal/novatest",
 	"internal/ovstest", "internal/servertest", "internal/sqltest", "httpapi/placementapi/placementapitest",
-	"internal/storetest", "internal/golden", "internal/growthtest", "internal/logtest", "internal/racetest",
-	"internal/sweep", "internal/traffictest", "internal/upstreamtest",
+	"internal/storetest", "internal/golden", "internal/growthtest", "internal/logtest", "internal/markdown",
+	"internal/racetest", "internal/sweep", "internal/traffictest", "internal/upstreamtest",
 }
 
 // black are the packages that the black-box tests and their packages may import.
 const black = "conformance/* internal/dialogue/* internal/records internal/rest internal/server " +
-	"internal/dbtest internal/fakehosts internal/keystonetest " +
+	"internal/dbtest internal/fakehosts internal/keystonetest internal/markdown " +
 	"internal/process internal/servertest internal/sweep internal/traffictest internal/upstreamtest"
 
 // TestImports checks every file of the tree against the rules.
