@@ -10,6 +10,7 @@ import (
 
 	"github.com/berthcloud/berth/config"
 	"github.com/berthcloud/berth/internal/golden"
+	"github.com/berthcloud/berth/internal/markdown"
 	"github.com/berthcloud/berth/osloconfig"
 )
 
@@ -53,9 +54,9 @@ func ignoredList(names osloconfig.Names) string {
 	b.WriteString("\n## Ignored\n\nThese are accepted, so that existing files can be used unchanged, " +
 		"and have no effect.\n\n")
 	for group, options := range names.ByGroup() {
-		fmt.Fprintf(&b, "* `[%s]`: %s\n", group, strings.Join(options, ", "))
+		b.WriteString(markdown.Wrap(fmt.Sprintf("* `[%s]`: %s", group, strings.Join(options, ", "))))
 	}
-	fmt.Fprintf(&b, "* whole groups: %s\n", strings.Join(names.Groups, ", "))
+	b.WriteString(markdown.Wrap("* whole groups: " + strings.Join(names.Groups, ", ")))
 	return b.String()
 }
 
@@ -92,7 +93,7 @@ func settingsTables(settings []config.Setting, document string, places map[strin
 				where = fmt.Sprintf("[`[%s]` of the %s service](%s#%s)", p.group, serviceOf[p.document], p.document,
 					strings.ToLower(p.group))
 			}
-			fmt.Fprintf(&b, "\nAs in %s: %s.\n", where, strings.TrimPrefix(elsewhere[p], ", "))
+			b.WriteString("\n" + markdown.Wrap(fmt.Sprintf("As in %s: %s.", where, strings.TrimPrefix(elsewhere[p], ", "))))
 		}
 		if table != "" {
 			b.WriteString("\n| name | type | default | what it does |\n|---|---|---|---|\n" + table)

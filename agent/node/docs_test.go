@@ -9,6 +9,7 @@ import (
 	"github.com/berthcloud/berth/agent/node"
 	"github.com/berthcloud/berth/config"
 	"github.com/berthcloud/berth/internal/golden"
+	"github.com/berthcloud/berth/internal/markdown"
 )
 
 const (
@@ -37,7 +38,7 @@ func TestSettingsDocument(t *testing.T) {
 	}
 	text += "\n## Ignored\n\nThese options about hosts are accepted, and have no effect.\n\n"
 	for group, options := range node.IgnoredHere().ByGroup() {
-		text += fmt.Sprintf("* `[%s]`: %s\n", group, strings.Join(options, ", "))
+		text += markdown.Wrap(fmt.Sprintf("* `[%s]`: %s", group, strings.Join(options, ", ")))
 	}
 	golden.Compare(t, docPage, text)
 }

@@ -178,19 +178,29 @@ func TestDecisionsAreListed(t *testing.T) {
 	}
 }
 
-// TestDocumentsAreWrapped refuses long lines in the documents for developers. Tables, code and the
-// targets of links are as long as they need to be.
+// TestDocumentsAreWrapped refuses long lines in documents. Tables, code, pictures and the targets
+// of links are as long as they need to be.
 func TestDocumentsAreWrapped(t *testing.T) {
 	const longest = 100
 	link := regexp.MustCompile(`\]\([^)]*\)`)
-	for _, page := range developerDocuments(t) {
+	pages := append(developerDocuments(t), "README.md", "CHANGELOG.md")
+	for _, pattern := range []string{"docs/*.md", "docs/api/*.md", "docs/operations/*.md"} {
+		found, err := filepath.Glob(filepath.Join(root, pattern))
+		if err != nil || len(found) == 0 {
+			t.Fatalf("there is no %s: %v", pattern, err)
+		}
+		for _, page := range found {
+			pages = append(pages, strings.TrimPrefix(filepath.ToSlash(page), root+"/"))
+		}
+	}
+	for _, page := range pages {
 		fenced := false
 		for i, line := range strings.Split(read(t, page), "\n") {
 			if strings.HasPrefix(strings.TrimSpace(line), "```") {
 				fenced = !fenced
 			}
 			drawing := strings.HasPrefix(line, "    ") && !strings.HasPrefix(strings.TrimSpace(line), "* ")
-			if fenced || drawing || strings.HasPrefix(strings.TrimSpace(line), "|") {
+			if fenced || drawing || strings.HasPrefix(strings.TrimSpace(line), "|") || strings.HasPrefix(line, "![") {
 				continue
 			}
 			if n := utf8.RuneCountInString(link.ReplaceAllString(line, "]()")); n > longest {
