@@ -1,10 +1,9 @@
 package main
 
 import (
-	"cmp"
 	"context"
+	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
 	"os"
 	"path/filepath"
@@ -68,40 +67,21 @@ func (l *lab) make(s spec) *clouds.Cloud {
 	return l.cloud
 }
 
-// file returns an SQLite database with a cloud, which the row may change.
+// file returns an SQLite database with a cloud, which the row may change: a copy of the one that is
+// made for the first row.
 func (l *lab) file(s spec) (string, error) {
-	retained := l.kept(s)
-	if _, err := os.Stat(retained); err != nil {
-		if err := l.save(s, retained); err != nil {
-			return "", fmt.Errorf("saving the cloud %s: %w", s, err)
+	first := filepath.Join(l.root, s.String()+".db")
+	if _, err := os.Stat(first); err != nil {
+		l.say("saving the cloud %s", s)
+		if err := l.make(s).Save(l.ctx, first); err != nil {
+			return "", fmt.Errorf("saving the cloud %s: %w", s, errors.Join(err, os.RemoveAll(first)))
 		}
 	}
 	dir, err := l.dir(s.String())
 	if err != nil {
 		return "", err
 	}
-	return filepath.Join(dir, "placement.db"), copyFile(filepath.Join(dir, "placement.db"), retained)
-}
-
-// kept returns the path at which the database of a cloud is cached for other rows and, with
-// -clouds, other runs. The name changes when clouds of the spec do.
-func (l *lab) kept(s spec) string {
-	w := l.make(s)
-	mark := crc32.ChecksumIEEE(fmt.Append(nil, w.Query(0), w.Providers(), w.Roots()[:min(1, s.hosts)]))
-	return filepath.Join(cmp.Or(l.clouds, l.root), fmt.Sprintf("%s-%08x.db", s, mark))
-}
-
-// save writes a cloud into a file, which is renamed when it is complete.
-func (l *lab) save(s spec, file string) error {
-	l.say("saving the cloud %s", s)
-	begun := file + ".begun"
-	if err := os.RemoveAll(begun); err != nil {
-		return err
-	}
-	if err := l.make(s).Save(l.ctx, begun); err != nil {
-		return err
-	}
-	return os.Rename(begun, file)
+	return filepath.Join(dir, "placement.db"), copyFile(filepath.Join(dir, "placement.db"), first)
 }
 
 // dir creates a directory for one server, which other users may read: a database server runs as

@@ -15,49 +15,16 @@ import (
 type options struct {
 	short    bool
 	alone    bool // without upstream's service
-	rows     regexpFlag
+	rows     *regexp.Regexp
 	rounds   int
 	span     time.Duration // of one measurement in a round
 	json     string
 	profile  string
-	clouds   string
 	scratch  string
-	programs programs
+	programs []string
 	record   bool // write a baseline
 	runs     int  // of a new baseline
 }
-
-// regexpFlag is a flag whose value is a regular expression.
-type regexpFlag struct{ *regexp.Regexp }
-
-// Set parses a value.
-func (r *regexpFlag) Set(text string) (err error) {
-	r.Regexp, err = regexp.Compile(text)
-	return err
-}
-
-// String returns the value.
-func (r *regexpFlag) String() string {
-	if r.Regexp == nil {
-		return ""
-	}
-	return r.Regexp.String()
-}
-
-// programs is a flag of paths with commas between them.
-type programs []string
-
-// Set parses a value.
-func (p *programs) Set(text string) error {
-	*p = strings.Split(text, ",")
-	if slices.Contains(*p, "") {
-		return errors.New("a path is empty")
-	}
-	return nil
-}
-
-// String returns the value.
-func (p *programs) String() string { return strings.Join(*p, ",") }
 
 const help = `bench measures Berth on this machine and holds it against what it has to reach.
 
@@ -87,18 +54,20 @@ and system time of the server process for one request.
 
 // parse reads the command line. An error is printed to errs.
 func parse(args []string, errs io.Writer) (*options, error) {
-	o := &options{span: 400 * time.Millisecond}
-	o.rows.Regexp = regexp.MustCompile("")
+	o := &options{span: 400 * time.Millisecond, rows: regexp.MustCompile("")}
 	f := flag.NewFlagSet("bench", flag.ContinueOnError)
 	f.SetOutput(errs)
 	f.BoolVar(&o.short, "short", false, "small clouds, ratios compared with the baseline of the last release, no upstream")
-	f.Var(&o.rows, "rows", "only rows whose name matches this `regexp`")
+	f.Func("rows", "only rows whose name matches this `regexp`", func(text string) (err error) {
+		o.rows, err = regexp.Compile(text)
+		return err
+	})
 	f.IntVar(&o.rounds, "rounds", 5, "how often each thing is measured")
 	f.StringVar(&o.json, "json", "", "write the figures to this `file` as well, for programs")
-	f.Var(&o.programs, "berth",
-		"measure this `program` instead of building one; of several, path,path, each row with one after the other")
+	f.Func("berth",
+		"measure this `program` instead of building one; of several, path,path, each row with one after the other",
+		func(text string) error { o.programs = strings.Split(text, ","); return nil })
 	f.StringVar(&o.profile, "profile", "", "write a CPU profile of Berth for each row into this `directory`")
-	f.StringVar(&o.clouds, "clouds", "", "keep the clouds' databases in this `directory`, and use those that are there")
 	f.BoolVar(&o.alone, "noupstream", false, "do not start Debian's Placement, which takes most of the time")
 	f.StringVar(&o.scratch, "dir", "", "where databases are while they are measured: a `directory` on a disk")
 	f.BoolVar(&o.record, "record", false,
@@ -120,6 +89,8 @@ func parse(args []string, errs io.Writer) (*options, error) {
 
 func (o *options) check(f *flag.FlagSet, errs io.Writer) (err error) {
 	switch {
+	case slices.Contains(o.programs, ""):
+		err = errors.New("bench: -berth has an empty path")
 	case f.NArg() > 0 || o.rounds < 1 || o.runs < 1:
 		err = fmt.Errorf("bench: want no arguments but flags, and a round and a run at least: %q", f.Args())
 	case o.record && !o.short:

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -41,7 +40,10 @@ func (o *options) open(ctx context.Context, log io.Writer) (*lab, error) {
 		return nil, err
 	}
 	l := &lab{options: *o, ctx: ctx, root: root, log: log, theirs: map[string]float64{}}
-	err = errors.Join(os.Chmod(root, 0o711), l.directories())
+	err = os.Chmod(root, 0o711)
+	if err == nil && l.profile != "" {
+		err = os.MkdirAll(l.profile, 0o755)
+	}
 	if err == nil && len(l.programs) == 0 {
 		err = l.build()
 	}
@@ -53,25 +55,13 @@ func (o *options) open(ctx context.Context, log io.Writer) (*lab, error) {
 	return l, nil
 }
 
-// directories creates the missing ones of the options.
-func (l *lab) directories() error {
-	for _, dir := range []string{l.profile, l.clouds} {
-		if dir != "" {
-			if err := os.MkdirAll(dir, 0o755); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
 func (l *lab) build() error {
 	program := filepath.Join(l.root, "berth")
 	root, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/berthcloud/berth").Output()
 	if err != nil {
 		return fmt.Errorf("looking for the module: %w", err)
 	}
-	l.programs = programs{program}
+	l.programs = []string{program}
 	return servers.Build(strings.TrimSpace(string(root)), program)
 }
 
@@ -114,14 +104,14 @@ func (l *lab) table(out io.Writer) (ok bool, err error) {
 // and only those with any; of them those with a limit are recorded.
 func (l *lab) chosen() ([]row, error) {
 	if !l.short {
-		return chosen(table(1), l.rows.Regexp), nil
+		return chosen(table(1), l.rows), nil
 	}
 	last, err := lastRelease()
 	if err != nil {
 		return nil, err
 	}
 	var rows []row
-	for _, r := range chosen(table(shortSmaller), l.rows.Regexp) {
+	for _, r := range chosen(table(shortSmaller), l.rows) {
 		r.bars = last.shortBars(r)
 		if len(r.bars) > 0 && (!l.record || r.hasLimit()) {
 			rows = append(rows, r)

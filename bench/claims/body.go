@@ -39,8 +39,7 @@ const (
 	novaOwner   = `,"consumer_generation":null,"project_id":"bench","user_id":"bench"}`
 )
 
-// claim appends the body of a claim for an element of requests.
-func claim(dst, request []byte, owner string) []byte {
-	dst = append(dst, bytes.TrimRight(request[:len(request)-1], " \n")...)
-	return append(dst, owner...)
+// claim returns the body of a claim for an element of requests.
+func claim(request []byte, owner string) []byte {
+	return append(bytes.TrimRight(bytes.Clone(request[:len(request)-1]), " \n"), owner...)
 }

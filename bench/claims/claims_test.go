@@ -44,7 +44,7 @@ func TestRequests(t *testing.T) {
 }
 
 func TestBodyIsAClaim(t *testing.T) {
-	body := claims.Body(nil,
+	body := claims.Body(
 		[]byte("{\"allocations\": {\"a\": {\"resources\": {\"VCPU\": 1}}}, \"mappings\": {\"\": [\"a\"]}\n}"), claims.Owner)
 	var got map[string]any
 	if err := json.Unmarshal(body, &got); err != nil {

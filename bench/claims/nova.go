@@ -1,10 +1,7 @@
 package claims
 
 import (
-	"bytes"
-	"compress/gzip"
 	"errors"
-	"io"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -125,7 +122,7 @@ func (n *Nova) Run(span time.Duration) (NovaTimes, error) {
 
 // server creates a server, has computes read, and deletes it.
 func (n *Nova) server(search string) error {
-	answer, err := n.timed(&n.times.Searches, n.scheduler, load.Request{Method: "GET", Path: search}, 200)
+	_, answer, err := timed(&n.times.Searches, n.scheduler, load.Request{Method: "GET", Path: search}, 200)
 	if err != nil {
 		return err
 	}
@@ -134,49 +131,24 @@ func (n *Nova) server(search string) error {
 		return errors.New("there are no candidates")
 	}
 	path := "/allocations/" + uuid(n.random)
-	if _, err := n.timed(&n.times.Reads, n.reader, load.Request{Method: "GET", Path: path}, 200); err != nil {
+	if _, _, err := timed(&n.times.Reads, n.reader, load.Request{Method: "GET", Path: path}, 200); err != nil {
 		return err
 	}
-	body := claim(nil, all[n.random.IntN(len(all))], novaOwner)
-	if _, err := n.timed(&n.times.Claims, n.scheduler, load.Request{
-		Method: "PUT", Path: path, Body: body,
-	}, 204); err != nil {
+	body := claim(all[n.random.IntN(len(all))], novaOwner)
+	_, _, err = timed(&n.times.Claims, n.scheduler, load.Request{Method: "PUT", Path: path, Body: body}, 204)
+	if err != nil {
 		return err
 	}
 	for _, read := range agentReads {
 		for range read.times {
 			n.agent++
-			request := load.Request{
-				Method: "GET", Path: "/resource_providers/" + n.roots[n.agent%len(n.roots)] + "/" + read.part,
-			}
-			if _, err := n.timed(&n.times.Agents, n.agents[read.part], request, 200); err != nil {
+			part := "/resource_providers/" + n.roots[n.agent%len(n.roots)] + "/" + read.part
+			_, _, err := timed(&n.times.Agents, n.agents[read.part], load.Request{Method: "GET", Path: part}, 200)
+			if err != nil {
 				return err
 			}
 		}
 	}
-	_, err = n.timed(&n.times.Releases, n.deleter, load.Request{Method: "DELETE", Path: path}, 204)
+	_, _, err = timed(&n.times.Releases, n.deleter, load.Request{Method: "DELETE", Path: path}, 204)
 	return err
-}
-
-// timed sends a request, checks the status and notes the time.
-func (n *Nova) timed(times *load.Times, c *load.Conn, q load.Request, want int) ([]byte, error) {
-	begin := time.Now()
-	status, answer, err := c.Fetch(q)
-	if err == nil && bytes.HasPrefix(answer, []byte{0x1f, 0x8b}) {
-		answer, err = gunzip(answer)
-	}
-	*times = append(*times, time.Since(begin))
-	if err != nil || status != want {
-		return nil, unexpected(q.Method, q.Path, status, answer, err)
-	}
-	return answer, nil
-}
-
-// gunzip is what a client does with a compressed answer.
-func gunzip(answer []byte) ([]byte, error) {
-	r, err := gzip.NewReader(bytes.NewReader(answer))
-	if err != nil {
-		return nil, err
-	}
-	return io.ReadAll(r)
 }

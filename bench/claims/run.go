@@ -1,7 +1,12 @@
 package claims
 
 import (
+	"bytes"
+	"compress/gzip"
 	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"time"
@@ -72,45 +77,79 @@ func Run(p Plan) (Result, error) {
 	return sum, errors.Join(errs...)
 }
 
+// client runs the cycles of one client, with its own connection.
 func (p Plan) client(i int, begin time.Time) (r Result, err error) {
-	c, err := Dial(p.Addr, p.Headers, p.Seed+uint64(i))
+	conn, err := load.Dial(p.Addr, p.Headers...)
 	if err != nil {
 		return r, err
 	}
-	defer c.Close()
+	defer conn.Close()
+	seed := p.Seed + uint64(i)
+	random := rand.New(rand.NewPCG(seed, seed)) // which candidates are claimed, and how consumers are called
+	var allocated []string                      // paths of claims, the oldest first
 	for n := 0; time.Since(begin) < p.Time; n++ {
-		more, err := p.cycle(c, &r, n)
-		if err != nil {
-			return r, err
+		first := time.Now()
+		for { // until a claim is accepted
+			_, answer, err := timed(&r.Parts.Searches, conn, load.Request{Method: "GET", Path: p.Query(n)}, 200)
+			if err != nil {
+				return r, err
+			}
+			all := requests(answer)
+			if len(all) == 0 {
+				return r, nil
+			}
+			path := "/allocations/" + uuid(random)
+			status, _, err := timed(&r.Parts.Claims, conn, load.Request{
+				Method: "PUT", Path: path, Body: claim(all[random.IntN(len(all))], newestOwner),
+			}, 204, 409)
+			if err != nil {
+				return r, err
+			}
+			if status == 204 {
+				allocated = append(allocated, path)
+				break
+			}
+			r.Refused++ // the candidate's capacity was claimed meanwhile
 		}
-		if !more {
-			break
+		r.Claims++
+		r.Took = append(r.Took, time.Since(first))
+		if p.Keep >= 0 && len(allocated) > p.Keep {
+			r.Releases++
+			oldest := load.Request{Method: "DELETE", Path: allocated[0]}
+			if _, _, err := timed(&r.Parts.Releases, conn, oldest, 204); err != nil {
+				return r, err
+			}
+			allocated = allocated[1:]
 		}
 	}
-	r.Parts = c.parts
 	return r, nil
 }
 
-// cycle makes a claim and releases one, and reports whether there was a candidate left to claim.
-func (p Plan) cycle(c *Client, r *Result, n int) (more bool, err error) {
+// timed sends a request, adds its time and expects one of some statuses.
+func timed(times *load.Times, c *load.Conn, q load.Request, want ...int) (status int, answer []byte, err error) {
 	begin := time.Now()
-	outcome := Refused
-	for outcome == Refused {
-		if outcome, err = c.Claim(p.Query(n)); err != nil {
-			return false, err
-		}
-		if outcome == Refused {
-			r.Refused++
-		}
+	status, answer, err = c.Fetch(q)
+	if err == nil && bytes.HasPrefix(answer, []byte{0x1f, 0x8b}) {
+		answer, err = gunzip(answer)
 	}
-	if outcome == NoneLeft {
-		return false, nil
+	*times = append(*times, time.Since(begin))
+	if err == nil && !slices.Contains(want, status) {
+		err = fmt.Errorf("%s %s: status %d: %.300s", q.Method, q.Path, status, answer)
 	}
-	r.Claims++
-	r.Took = append(r.Took, time.Since(begin))
-	if p.Keep >= 0 && c.Allocated() > p.Keep {
-		r.Releases++
-		return true, c.Release()
+	return status, answer, err
+}
+
+// gunzip is what a client does with a compressed answer.
+func gunzip(answer []byte) ([]byte, error) {
+	r, err := gzip.NewReader(bytes.NewReader(answer))
+	if err != nil {
+		return nil, err
 	}
-	return true, nil
+	return io.ReadAll(r)
+}
+
+// uuid returns a random UUID for a consumer.
+func uuid(random *rand.Rand) string {
+	hi, lo := random.Uint64(), random.Uint64()
+	return fmt.Sprintf("%08x-%04x-4%03x-8%03x-%012x", hi>>32, hi>>16&0xffff, hi&0xfff, lo>>48&0xfff, lo&0xffffffffffff)
 }
