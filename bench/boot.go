@@ -75,12 +75,18 @@ func (b boot) measure(l *lab) (f figures, err error) {
 			if before, err = t.cpu(); err != nil {
 				return err
 			}
-			profiled := make(chan error, 1)
-			go func() { profiled <- l.profileTrio(t) }()
+			waits := make([]func() error, len(t.services))
+			for i, s := range t.services {
+				waits[i] = l.startProfile(s, l.row+"-"+t.names[i])
+			}
 			err = work()
 			var errCPU error
 			after, errCPU = t.cpu()
-			return errors.Join(err, errCPU, <-profiled)
+			err = errors.Join(err, errCPU)
+			for _, wait := range waits {
+				err = errors.Join(err, wait())
+			}
+			return err
 		},
 		Granted: func() (map[string]time.Time, error) { return granted(t.log) },
 		Booted:  func() (err error) { findings, err = l.audit(t); return err },
@@ -201,22 +207,6 @@ func (t *trio) cpu() (all []time.Duration, err error) {
 		all, err = append(all, used), errors.Join(err, errUsed)
 	}
 	return all, err
-}
-
-// profileTrio profiles all three at once. Without -profile it does nothing.
-func (l *lab) profileTrio(t *trio) error {
-	if l.profile == "" {
-		return nil
-	}
-	errs := make(chan error)
-	for i, s := range t.services {
-		go func() { errs <- l.fetchProfile(s, "boots-"+t.names[i]) }()
-	}
-	var all error
-	for range t.services {
-		all = errors.Join(all, <-errs)
-	}
-	return all
 }
 
 // serveImages serves the image that servers are booted from.

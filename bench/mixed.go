@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"syscall"
@@ -200,11 +199,7 @@ const upstreamSpan = 20 * time.Second
 func (m mixed) nextToUpstream(l *lab, f *figures, s *mixedStage) error {
 	s.berth.Kill()
 	theirs, err := l.upstreamOn(s.db)
-	if errors.As(err, new(notRunError)) {
-		l.say("no upstream: %v", err)
-		return nil
-	}
-	if err != nil {
+	if err != nil || theirs == nil {
 		return err
 	}
 	defer theirs.Kill()

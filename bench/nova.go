@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"time"
 
@@ -31,11 +30,7 @@ func (n nova) measure(l *lab) (f figures, err error) {
 	}
 	s.berth.Kill()
 	theirs, err := l.upstreamOn(s.db)
-	if errors.As(err, new(notRunError)) {
-		l.say("no upstream: %v", err)
-		return f, nil
-	}
-	if err != nil {
+	if err != nil || theirs == nil {
 		return f, err
 	}
 	defer theirs.Kill()

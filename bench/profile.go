@@ -33,9 +33,20 @@ func (l *lab) profileWhile(berth *servers.Server, work func(span time.Duration) 
 	if l.profile == "" {
 		return nil
 	}
-	done := make(chan error)
-	go func() { done <- l.fetchProfile(berth, l.row) }()
-	return errors.Join(work(profileTime+time.Second/2), <-done)
+	wait := l.startProfile(berth, l.row)
+	return errors.Join(work(profileTime+time.Second/2), wait())
+}
+
+// startProfile begins to profile a server into a file of a name and returns a function that waits
+// for the end. Without -profile it does nothing.
+func (l *lab) startProfile(s *servers.Server, name string) (wait func() error) {
+	done := make(chan error, 1)
+	if l.profile == "" {
+		close(done)
+	} else {
+		go func() { done <- l.fetchProfile(s, name) }()
+	}
+	return func() error { return <-done }
 }
 
 // fetchProfile writes a profile of the next seconds into a file of a name.

@@ -14,14 +14,18 @@ import (
 const upstreamTime = 3 * time.Second
 
 // upstreamOn starts upstream's service on a database that Berth's store created: both have the same
-// tables. The error is a notRunError where it is not installed.
+// tables. It returns nil, and says so, where the service is not installed.
 func (l *lab) upstreamOn(db *servers.MariaDB) (*servers.Server, error) {
 	dir, err := l.dir("upstream")
 	if err != nil {
 		return nil, err
 	}
-	s, err := servers.Upstream(dir, db.URL(servers.Placement), nil)
-	return s, missing(err)
+	s, err := servers.Upstream(dir, db.URL(servers.Placement))
+	if errors.Is(err, servers.ErrMissing) {
+		l.say("no upstream: %v", err)
+		return nil, nil
+	}
+	return s, err
 }
 
 // mariaDB starts a MariaDB with a cloud in it.
@@ -31,8 +35,11 @@ func (l *lab) mariaDB(s spec) (*servers.MariaDB, error) {
 		return nil, err
 	}
 	db, err := servers.StartMariaDB(dir)
+	if errors.Is(err, servers.ErrMissing) {
+		return nil, notRunError(err.Error())
+	}
 	if err != nil {
-		return nil, missing(err)
+		return nil, err
 	}
 	if err := l.saveTo(s, db, servers.Placement); err != nil {
 		db.Kill()
@@ -46,31 +53,20 @@ func (l *lab) saveTo(s spec, db *servers.MariaDB, database string) error {
 	return l.make(s).SaveTo(l.ctx, db.URL(database))
 }
 
-// missing turns an error for a missing installation into a reason for not running a row.
-func missing(err error) error {
-	if errors.Is(err, servers.ErrMissing) {
-		return notRunError(err.Error())
-	}
-	return err
-}
-
 // upstream measures upstream's service with the paths, next to Berth's "rate", and adds "upstream
 // rate" and "rate / upstream". The rate is cached for other rows with the same question. It adds
 // nothing where the service is not installed.
 func (l *lab) upstream(f *figures, s spec, paths []string) error {
-	key := paths[0]
-	theirs, ok := l.theirs[key]
+	theirs, ok := l.theirs[paths[0]]
 	if !ok {
 		var err error
-		theirs, err = l.upstreamRate(s, paths)
-		if errors.As(err, new(notRunError)) {
-			l.say("no upstream: %v", err)
-			return nil
-		}
-		if err != nil {
+		if theirs, err = l.upstreamRate(s, paths); err != nil {
 			return err
 		}
-		l.theirs[key] = theirs
+		l.theirs[paths[0]] = theirs
+	}
+	if theirs == 0 {
+		return nil
 	}
 	own, _ := f.find("rate")
 	f.add("upstream rate", theirs, perSecond)
@@ -79,7 +75,7 @@ func (l *lab) upstream(f *figures, s spec, paths []string) error {
 }
 
 // upstreamRate returns the rate of upstream's service with as many connections as there are cores:
-// the median over the rounds, after one that warms up.
+// the median over the rounds, after one that warms up. It is 0 where the service is not installed.
 func (l *lab) upstreamRate(s spec, paths []string) (float64, error) {
 	db, err := l.mariaDB(s)
 	if err != nil {
@@ -87,7 +83,7 @@ func (l *lab) upstreamRate(s spec, paths []string) (float64, error) {
 	}
 	defer db.Kill()
 	up, err := l.upstreamOn(db)
-	if err != nil {
+	if err != nil || up == nil {
 		return 0, err
 	}
 	defer up.Kill()

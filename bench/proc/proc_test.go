@@ -81,11 +81,8 @@ func TestProcessEnds(t *testing.T) {
 	for p.LastWords() == "" { // it has not begun yet
 		time.Sleep(time.Millisecond)
 	}
-	if err := p.Stop(); err != nil {
-		t.Error(err)
-	}
-	<-p.Ended()
 	p.Kill()
+	<-p.Ended()
 	if got := p.LastWords(); got != "said\n" {
 		t.Errorf("LastWords() = %q", got)
 	}

@@ -3,14 +3,9 @@ package proc
 import (
 	"os"
 	"os/exec"
-	"syscall"
-	"time"
 
 	"github.com/berthcloud/berth/internal/process"
 )
-
-// endTime bounds the end of a process after its signal.
-const endTime = 40 * time.Second
 
 // A Process is a running program with its children. Its methods may be called
 // from several goroutines.
@@ -37,10 +32,6 @@ func Start(cmd *exec.Cmd, log string) (*Process, error) {
 	}
 	return &Process{p, log}, nil
 }
-
-// Stop signals the program to end and waits until it has. What remains of it and its children after
-// 40 s is killed, which is an error.
-func (p *Process) Stop() error { return p.End(syscall.SIGTERM, endTime) }
 
 // LastWords returns the end of the program's log.
 func (p *Process) LastWords() string {

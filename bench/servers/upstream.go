@@ -15,7 +15,7 @@ import (
 
 // Upstream starts Debian's Placement under uwsgi, with as many processes as there
 // are cores, on a database that has its tables. Its files are in dir.
-func Upstream(dir, database string, more Settings) (*Server, error) {
+func Upstream(dir, database string) (*Server, error) {
 	app, err := application()
 	if err != nil {
 		return nil, err
@@ -25,7 +25,7 @@ func Upstream(dir, database string, more Settings) (*Server, error) {
 		return nil, err
 	}
 	quiet := Settings{"DEFAULT": {"default_log_levels": "placement=WARNING,alembic=WARNING"}}
-	if _, err := basic(database).With(quiet).With(more).write(dir); err != nil {
+	if _, err := basic(database).With(quiet).write(dir); err != nil {
 		return nil, err
 	}
 	// uwsgi's HTTP router maintains keep-alive connections, which is its fastest mode.
