@@ -3,14 +3,9 @@
 import { signal, useSignalEffect } from "@preact/signals";
 import { type ComponentType, render } from "preact";
 import { loginRequired, progress } from "./api.ts";
-import { href, type Route, route, start } from "./router.ts";
+import { href, type PageProps, route, start } from "./router.ts";
 import { Search } from "./search.tsx";
 import { Account, loadSession } from "./session/account.tsx";
-
-/** What a page gets. It is made again when another object is shown, not when the query changes. */
-export interface PageProps {
-  readonly route: Route;
-}
 
 type Page = ComponentType<PageProps>;
 

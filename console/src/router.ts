@@ -9,6 +9,11 @@ export interface Route {
   readonly query: URLSearchParams;
 }
 
+/** What a page gets. It is made again when another object is shown, not when the query changes. */
+export interface PageProps {
+  readonly route: Route;
+}
+
 /** The path of the console, "/console/", with whatever prefix a proxy has put before it. */
 export const root = new URL(".", import.meta.url).pathname;
 

@@ -5,10 +5,9 @@ import { amount, title } from "../amounts.ts";
 import type { Holding, Port } from "../api.gen.ts";
 import { type Failure, get } from "../api.ts";
 import { changed, loadTable, table } from "../cloud.ts";
-import { label } from "../hosts/host.tsx";
-import { State } from "../hosts/hosts.tsx";
-import type { PageProps } from "../main.tsx";
-import { href } from "../router.ts";
+import { label } from "../label.ts";
+import { href, type PageProps } from "../router.ts";
+import { State } from "../state.tsx";
 import { Tree } from "../tree.tsx";
 
 const answer = signal<{ id: string; value?: Holding; failure?: Failure } | undefined>(undefined);

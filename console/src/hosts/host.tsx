@@ -5,8 +5,9 @@ import { amount, title } from "../amounts.ts";
 import type { Consumer, Host, RecordsProvider as Provider } from "../api.gen.ts";
 import { type Failure, get } from "../api.ts";
 import { changed, loadTable, table } from "../cloud.ts";
-import { State } from "./hosts.tsx";
+import { label } from "../label.ts";
 import { href } from "../router.ts";
+import { State } from "../state.tsx";
 import { marked, Tree } from "../tree.tsx";
 
 const answer = signal<{ id: string; value?: Host; failure?: Failure } | undefined>(undefined);
@@ -15,13 +16,6 @@ async function load(id: string, abort: AbortSignal): Promise<void> {
   const read = await get<Host>("hosts/" + encodeURIComponent(id), abort);
   if (abort.aborted) return;
   answer.value = read.ok ? { id, value: read.value } : { id, failure: read.failure };
-}
-
-/** What a consumer is called: the name of its server, or what it is. */
-export function label(c: Consumer | undefined, id: string): string {
-  if (!c) return id;
-  const name = c.name || c.server || c.id;
-  return c.kind === "migration" ? `${name} (moving)` : name;
 }
 
 export function HostPage({ id }: { id: string }) {

@@ -5,9 +5,9 @@ import { count, percent, title } from "../amounts.ts";
 import { Bar } from "../bar.tsx";
 import type { Found } from "../api.gen.ts";
 import { get } from "../api.ts";
-import { connection, failure, loadTable, outage, table } from "../cloud.ts";
-import type { PageProps } from "../main.tsx";
-import { href, navigate, route } from "../router.ts";
+import { failure, loadTable, table } from "../cloud.ts";
+import { href, navigate, type PageProps, route } from "../router.ts";
+import { State } from "../state.tsx";
 import { HostPage } from "./host.tsx";
 import { Heat } from "./heat.tsx";
 import { HostTable } from "./table.tsx";
@@ -73,17 +73,6 @@ function Overview() {
       )}
     </>
   );
-}
-
-/** Whether the table is up to date. */
-export function State() {
-  if (outage.value) {
-    return <p class="notice" role="alert">The cloud cannot be read; this is as it was before. {outage.value}</p>;
-  }
-  if (connection.value === "lost") {
-    return <p class="notice" role="alert">The console does not answer; this is as it was before. It is tried again.</p>;
-  }
-  return null;
 }
 
 // The sums of the hosts that are shown, one bar for each class.

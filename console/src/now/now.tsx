@@ -6,8 +6,8 @@ import { count } from "../amounts.ts";
 import { answers, useAnswer } from "../answer.ts";
 import { get } from "../api.ts";
 import { history, loadTable, table } from "../cloud.ts";
-import { State } from "../hosts/hosts.tsx";
 import { href } from "../router.ts";
+import { State } from "../state.tsx";
 
 const findings = answers<Findings>();
 const traffic = signal<Traffic | undefined>(undefined);

@@ -6,8 +6,8 @@ import { amount, count, title } from "../amounts.ts";
 import type { Port, Servers as Answer } from "../api.gen.ts";
 import { type Failure, get } from "../api.ts";
 import { loadTable, table } from "../cloud.ts";
-import { State } from "../hosts/hosts.tsx";
 import { href, navigate, route } from "../router.ts";
+import { State } from "../state.tsx";
 
 const answer = signal<{ value?: Answer; failure?: Failure }>({});
 
