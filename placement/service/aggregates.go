@@ -65,12 +65,3 @@ func (t *tx) setAggregates(p placement.ProviderRow, want []placement.UUID) error
 	}
 	return t.AddProviderAggregates(p.ID, add...)
 }
-
-// texts are UUIDs as strings.
-func texts(uuids []placement.UUID) []string {
-	list := make([]string, len(uuids))
-	for i, u := range uuids {
-		list[i] = string(u)
-	}
-	return list
-}

@@ -31,3 +31,15 @@ func errGenerationChanged() error {
 	return fault.New(fault.Conflict, placement.CodeConcurrentUpdate, "Resource provider's generation already changed. "+
 		"Please update the generation and try again.")
 }
+
+// unknownClass is the text about a class that does not exist. Each operation makes its own fault of
+// it: the status and the words before the text differ.
+type unknownClass string
+
+func (u unknownClass) Error() string { return string(u) }
+
+// usedInventory is the text about inventory that is in use. Each operation makes its own fault of
+// it, since the codes differ.
+type usedInventory string
+
+func (u usedInventory) Error() string { return string(u) }

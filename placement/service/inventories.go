@@ -173,29 +173,6 @@ func (s *Service) changeInventories(
 	return after, err
 }
 
-// bump raises a provider's generation from the one that was read. The row was locked when it was
-// read, where the database has such locks; the comparison is what protects it where it was not.
-func (t *tx) bump(p placement.ProviderRow) error {
-	err := t.BumpProvider(p.ID, p.Generation)
-	if errors.Is(err, placement.ErrStale) {
-		return fault.New(fault.Conflict, placement.CodeConcurrentUpdate, "%s: %s", textUpdateConflict,
-			textProviderConcurrent)
-	}
-	return err
-}
-
-// unknownClass is the text about a class that does not exist. Each operation makes its own fault of
-// it: the status and the words before the text differ.
-type unknownClass string
-
-func (u unknownClass) Error() string { return string(u) }
-
-// usedInventory is the text about inventory that is in use. Each operation makes its own fault of
-// it, since the codes differ.
-type usedInventory string
-
-func (u usedInventory) Error() string { return string(u) }
-
 // classID returns the id of a class; the error of an unknown one is an
 // unknownClass. It reads the store, not the snapshot: a class must not go between
 // the two.

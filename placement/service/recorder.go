@@ -3,7 +3,6 @@ package service
 import (
 	"maps"
 	"slices"
-	"strconv"
 
 	"github.com/berthcloud/berth/placement"
 	"github.com/berthcloud/berth/placement/snapshot"
@@ -447,70 +446,11 @@ func (w *recordingWriter) namesOfTraits(ids []placement.TraitID) ([]string, erro
 	return names, nil
 }
 
-// An amountChange is what a consumer has of a class on a provider, before and after a claim.
-type amountChange struct {
-	provider      *snapshot.Provider
-	root          placement.UUID
-	class         placement.ClassID
-	name          string
-	before, after int64
-}
-
-// amounts are those of one consumer. They are few, so that a list is searched.
-type amounts []amountChange
-
-// at returns the one of a provider and class.
-func (a *amounts) at(p *snapshot.Provider, tree *snapshot.Tree, class placement.ClassID, name string) *amountChange {
-	for i := range *a {
-		if one := &(*a)[i]; one.class == class && one.provider.ID == p.ID {
-			return one
-		}
+// texts are UUIDs as strings.
+func texts(uuids []placement.UUID) []string {
+	list := make([]string, len(uuids))
+	for i, u := range uuids {
+		list[i] = string(u)
 	}
-	if *a == nil {
-		*a = make(amounts, 0, 8)
-	}
-	*a = append(*a, amountChange{provider: p, root: tree.Root().UUID, class: class, name: name})
-	return &(*a)[len(*a)-1]
-}
-
-// addHeld adds what a consumer has.
-func (s *claimState) addHeld(a *amounts, who placement.ConsumerState) {
-	for _, h := range who.Allocations {
-		if h.ProviderUUID != "" {
-			p, tree := s.provider(h.ProviderUUID)
-			a.at(p, tree, h.Class, s.className(h.Class)).before += h.Used
-		}
-	}
-}
-
-// className returns the name of a class, or its number, where only a service that shares the store
-// knows it yet.
-func (s *claimState) className(id placement.ClassID) string {
-	if name := s.snapshot.ClassName(id); name != "" {
-		return name
-	}
-	return strconv.Itoa(int(id))
-}
-
-// addEvents adds the events of a consumer.
-func (s *claimState) addEvents(consumer placement.UUID, a amounts) {
-	s.events = slices.Grow(s.events, len(a))
-	for i := range a {
-		one := &a[i]
-		if one.before == one.after {
-			continue
-		}
-		s.events = append(s.events, placement.Event{
-			What: placement.EventAllocation, Provider: one.provider.UUID, Name: one.provider.Name, Root: one.root,
-			Consumer: consumer, Subject: one.name, Before: amountText(one.before), After: amountText(one.after),
-		})
-	}
-}
-
-// amountText writes an amount, 0 as nothing.
-func amountText(n int64) string {
-	if n == 0 {
-		return ""
-	}
-	return strconv.FormatInt(n, 10)
+	return list
 }

@@ -185,6 +185,17 @@ func (t *tx) provider(uuid placement.UUID) (placement.ProviderRow, error) {
 	return p, err
 }
 
+// bump raises a provider's generation from the one that was read. The row was locked when it was
+// read, where the database has such locks; the comparison is what protects it where it was not.
+func (t *tx) bump(p placement.ProviderRow) error {
+	err := t.BumpProvider(p.ID, p.Generation)
+	if errors.Is(err, placement.ErrStale) {
+		return fault.New(fault.Conflict, placement.CodeConcurrentUpdate, "%s: %s", textUpdateConflict,
+			textProviderConcurrent)
+	}
+	return err
+}
+
 // update is transact, run again when a row went or changed between two of its
 // statements: what comes of that is known only to a new run. fn must not keep anything from an
 // earlier run.
