@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -148,6 +149,9 @@ type finding struct {
 	Found, Expected string
 }
 
+// auditTime is how long the audit may take.
+const auditTime = 10 * time.Minute
+
 // audit has "berth audit" compare the records of the services. A finding has to be there again a
 // few seconds later: the services may not have done everything yet for the last servers.
 func (l *lab) audit(t *trio) ([]finding, error) {
@@ -163,7 +167,9 @@ func (l *lab) audit(t *trio) ([]finding, error) {
 		return nil, err
 	}
 	l.say("comparing the records of the services")
-	cmd := exec.CommandContext(l.ctx, l.program, "audit", "--os-cloud", "bench", "--complete", "--recheck=5s",
+	ctx, cancel := context.WithTimeout(l.ctx, auditTime)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, l.program, "audit", "--os-cloud", "bench", "--complete", "--recheck=5s",
 		"-f", "json")
 	cmd.Env = append(os.Environ(), "OS_CLIENT_CONFIG_FILE="+clouds)
 	var notes strings.Builder

@@ -31,7 +31,8 @@ type fake struct {
 	status int
 	// progress is how far the first reading is, "" after it.
 	progress string
-	traffic  map[string]any // the answer about requests to the services
+	// traffic is the answer about requests to the services, which is set before pages are opened.
+	traffic map[string]any
 }
 
 // newFake returns a fake whose user "operator" logs in with the password "right".

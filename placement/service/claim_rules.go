@@ -456,8 +456,8 @@ type amounts []amountChange
 // at returns the one of a provider and class.
 func (a *amounts) at(p *snapshot.Provider, tree *snapshot.Tree, class placement.ClassID, name string) *amountChange {
 	for i := range *a {
-		if one := &(*a)[i]; one.class == class && one.provider.ID == p.ID {
-			return one
+		if change := &(*a)[i]; change.class == class && change.provider.ID == p.ID {
+			return change
 		}
 	}
 	if *a == nil {
@@ -490,13 +490,13 @@ func (s *claimState) className(id placement.ClassID) string {
 func (s *claimState) addEvents(consumer placement.UUID, a amounts) {
 	s.events = slices.Grow(s.events, len(a))
 	for i := range a {
-		one := &a[i]
-		if one.before == one.after {
+		change := &a[i]
+		if change.before == change.after {
 			continue
 		}
 		s.events = append(s.events, placement.Event{
-			What: placement.EventAllocation, Provider: one.provider.UUID, Name: one.provider.Name, Root: one.root,
-			Consumer: consumer, Subject: one.name, Before: amountText(one.before), After: amountText(one.after),
+			What: placement.EventAllocation, Provider: change.provider.UUID, Name: change.provider.Name, Root: change.root,
+			Consumer: consumer, Subject: change.name, Before: amountText(change.before), After: amountText(change.after),
 		})
 	}
 }

@@ -228,7 +228,11 @@ func (w *recordingWriter) writeTraits(
 
 // AddProviderAggregates is that of the store, for aggregates that the provider is not in.
 func (w *recordingWriter) AddProviderAggregates(provider int64, aggregates ...placement.UUID) error {
-	if err := w.addMembers(provider, placement.EventAggregate, true, texts(aggregates)); err != nil {
+	uuids := make([]string, len(aggregates))
+	for i, aggregate := range aggregates {
+		uuids[i] = string(aggregate)
+	}
+	if err := w.addMembers(provider, placement.EventAggregate, true, uuids); err != nil {
 		return err
 	}
 	return w.Writer.AddProviderAggregates(provider, aggregates...)
@@ -444,13 +448,4 @@ func (w *recordingWriter) namesOfTraits(ids []placement.TraitID) ([]string, erro
 		names[i] = w.traits[id]
 	}
 	return names, nil
-}
-
-// texts are UUIDs as strings.
-func texts(uuids []placement.UUID) []string {
-	list := make([]string, len(uuids))
-	for i, u := range uuids {
-		list[i] = string(u)
-	}
-	return list
 }
