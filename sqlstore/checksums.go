@@ -26,7 +26,7 @@ func (r *reader) Checksums() ([]placement.Checksum, error) {
 	}{
 		{providerChecksums, addProviders},
 		{inventoryChecksums, addInventories},
-		{usageChecksums, addUsage},
+		{usageChecksums, addClassUsage},
 		{
 			linkChecksums("resource_provider_traits", "trait_id"),
 			func(d *placement.Checksum, one *sqlconn.Row) { d.Traits, d.TraitIDs = one.Int(1), one.Int(2) },
@@ -103,8 +103,8 @@ SELECT
 FROM allocations
 GROUP BY ` + bucket("resource_provider_id") + `, resource_class_id`
 
-// addUsage takes in a row of usageChecksums, of which a bucket has one for each class.
-func addUsage(d *placement.Checksum, one *sqlconn.Row) {
+// addClassUsage takes in a row of usageChecksums, of which a bucket has one for each class.
+func addClassUsage(d *placement.Checksum, one *sqlconn.Row) {
 	d.Used += one.Int(2)
 	d.UsedByClass += one.Int(2) * placement.ChecksumWeight(placement.ClassID(one.Int(1)))
 }

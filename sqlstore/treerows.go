@@ -32,16 +32,16 @@ func (r *reader) TreeRows(roots []int64) (placement.TreeRows, error) {
 		return all, r.everything(&all)
 	}
 	var err error
-	if all.Providers, err = part(r, readProvider, roots, providerColumns, "", providerOrder); err != nil {
+	if all.Providers, err = readPart(r, readProvider, roots, providerColumns, "", providerOrder); err != nil {
 		return all, err
 	}
-	if all.Inventories, err = part(r, readInventory, roots, inventoryColumns, "i", inventoryOrder); err != nil {
+	if all.Inventories, err = readPart(r, readInventory, roots, inventoryColumns, "i", inventoryOrder); err != nil {
 		return all, err
 	}
-	if all.Traits, err = part(r, readProviderTrait, roots, providerTraitColumns, "l", providerTraitOrder); err != nil {
+	if all.Traits, err = readPart(r, readProviderTrait, roots, providerTraitColumns, "l", providerTraitOrder); err != nil {
 		return all, err
 	}
-	if all.Aggregates, err = part(r, readAggregate, roots, aggregateColumns, "l", aggregateOrder); err != nil {
+	if all.Aggregates, err = readPart(r, readAggregate, roots, aggregateColumns, "l", aggregateOrder); err != nil {
 		return all, err
 	}
 	if len(roots) > sqlconn.Chunk {
@@ -171,10 +171,10 @@ func compareInventories(a, b *placement.InventoryRow) int {
 	return cmp.Or(cmp.Compare(a.Provider, b.Provider), cmp.Compare(a.Class, b.Class))
 }
 
-// part reads one kind of row, of the providers under the roots. Alias names the
+// readPart reads one kind of row, of the providers under the roots. Alias names the
 // table to join the providers to, none when they are the rows. A provider whose root is NULL is in
 // no tree here; everything reads it as its own root.
-func part[T any](r *reader, read func(*sqlconn.Row) T, roots []int64, head, alias, order string) ([]T, error) {
+func readPart[T any](r *reader, read func(*sqlconn.Row) T, roots []int64, head, alias, order string) ([]T, error) {
 	if alias != "" {
 		head += `
 JOIN resource_providers p ON p.id = ` + alias + `.resource_provider_id`

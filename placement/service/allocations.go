@@ -71,13 +71,13 @@ func (s *Service) claim(ctx context.Context, attempt func(try int) error) error 
 		}
 		return attempt(try)
 	})
-	s.observe(outcome(err))
+	s.observe(claimEvent(err))
 	return err
 }
 
-// outcome is the event of a claim that ended with err. A generation that the client named and that
+// claimEvent is the event of a claim that ended with err. A generation that the client named and that
 // was not the current one is a conflict as well, not a refusal.
-func outcome(err error) ClaimEvent {
+func claimEvent(err error) ClaimEvent {
 	switch kind, code := fault.Of(err); {
 	case err == nil:
 		return ClaimAccepted

@@ -51,7 +51,7 @@ func (mysqlPipeline) change(ctx context.Context, s *Session, changes []Statement
 	for i, c := range changes {
 		texts[i], args = c.Query, append(args, c.Args...)
 	}
-	named, err := values(args)
+	named, err := driverValues(args)
 	if err != nil {
 		return nil, err
 	}

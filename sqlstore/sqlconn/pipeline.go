@@ -226,9 +226,9 @@ type pipeline interface {
 	change(ctx context.Context, s *Session, changes []Statement) ([]int64, error)
 }
 
-// values turns arguments into what drivers take, as database/sql does. Batches go around
+// driverValues turns arguments into what drivers take, as database/sql does. Batches go around
 // database/sql, which otherwise converts them.
-func values(args []any) ([]driver.NamedValue, error) {
+func driverValues(args []any) ([]driver.NamedValue, error) {
 	named := make([]driver.NamedValue, len(args))
 	for i, a := range args {
 		v, err := driver.DefaultParameterConverter.ConvertValue(a)

@@ -112,7 +112,7 @@ func (postgresPipeline) batch(s *Session) *pgx.Batch {
 
 // queue adds a statement.
 func (postgresPipeline) queue(b *pgx.Batch, s *Session, st Statement) error {
-	named, err := values(st.Args)
+	named, err := driverValues(st.Args)
 	if err != nil {
 		return err
 	}
