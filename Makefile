@@ -74,7 +74,7 @@ test: ## everything CI runs: installs Debian packages, race detector, real servi
 	./scripts/test
 
 .PHONY: nightly
-nightly: ## what takes too long for that: 500,000 fuzzed requests, whole sweeps, longer comparisons; several hours
+nightly: ## what takes too long for that: 500,000 fuzzed requests, larger sweeps, longer comparisons; hours
 	./scripts/nightly
 
 .PHONY: deb

@@ -653,7 +653,7 @@ func (s *stack) withoutService(t *testing.T) {
 // cloud takes seconds.
 func (s *stack) parts() (planted, repaired int) {
 	if s.debian {
-		return 8, 16
+		return 16, 24
 	}
 	return 2, 8
 }

@@ -47,13 +47,13 @@ func atOnce(t *testing.T, names []string, test func(t *testing.T, name string)) 
 
 // TestKilledService kills the service at each of its requests to placement and to the network
 // service, before the request arrives and before the answer returns, in each scenario; the long
-// ones repeat parts of others. A sample has every third request. After a restart it repairs the
+// ones repeat parts of others. A sample has every sixth request. After a restart it repairs the
 // state as soon as it may continue its operations.
 func TestKilledService(t *testing.T) {
 	t.Parallel()
 	atOnce(t, slices.Sorted(maps.Keys(scenarios)), func(t *testing.T, name string) {
 		c := newCloud(t, 2)
-		first, step := sweep.Every(t, 3)
+		first, step := sweep.Every(t, 6)
 		number, long := 1+first, name == "Several" || name == "Reschedule"
 		for c.survives(scenarios[name], number, long && number/step%2 == 0) {
 			if !long {

@@ -27,6 +27,8 @@ func failEverywhere(t *testing.T, all []variant, shares, step int, clouds func(*
 	const atSameTime = 5
 	offset, every := sweep.Every(t, shares*step)
 	if every > 1 {
+		shares = min(shares, every)
+		step = every / shares
 		var share []variant
 		for i := offset % shares; i < len(all); i += shares {
 			share = append(share, all[i])
@@ -78,7 +80,7 @@ func withAll(peers ...string) (all []variant) {
 // returns, in turn. A sample has every 16th case of a sixth of the moves.
 func TestMovesOfKilledService(t *testing.T) {
 	t.Parallel()
-	failEverywhere(t, variants(), 6, 16, twoHosts, func(c *cloud, v variant, place int) (met bool) {
+	failEverywhere(t, variants(), 6, 32, twoHosts, func(c *cloud, v variant, place int) (met bool) {
 		return c.survives(v.scenario(), (place+1)/2, place%2 == 0)
 	})
 }
@@ -88,7 +90,7 @@ func TestMovesOfKilledService(t *testing.T) {
 // has every 8th case of a sixth of the moves.
 func TestMovesOfKilledNetwork(t *testing.T) {
 	t.Parallel()
-	failEverywhere(t, withAll("network"), 6, 8, twoHosts, func(c *cloud, v variant, place int) (met bool) {
+	failEverywhere(t, withAll("network"), 6, 16, twoHosts, func(c *cloud, v variant, place int) (met bool) {
 		do, look := v.scenario()(c)
 		after := place%2 == 0
 		h := c.ways.haltAt(v.to, (place+1)/2, after)
@@ -143,7 +145,8 @@ func TestMovesWithFailingPeers(t *testing.T) {
 				}
 				return newCloudWith(t, 2, n)
 			}
-			failEverywhere(t, withAll("placement", "network"), 6, 8, impatient, func(c *cloud, v variant, place int) (met bool) {
+			all := withAll("placement", "network")
+			failEverywhere(t, all, 6, 16, impatient, func(c *cloud, v variant, place int) (met bool) {
 				return c.bears(v.scenario(), place, trouble{v.to, kind})
 			})
 		})
@@ -155,7 +158,7 @@ func TestMovesWithFailingPeers(t *testing.T) {
 // case of a third of the moves.
 func TestMovesWithoutCommits(t *testing.T) {
 	t.Parallel()
-	failEverywhere(t, withAll("database"), 3, 8, twoHosts, func(c *cloud, v variant, place int) (met bool) {
+	failEverywhere(t, withAll("database"), 3, 16, twoHosts, func(c *cloud, v variant, place int) (met bool) {
 		do, look := v.scenario()(c)
 		refused, accept := c.refuses(place)
 		done := make(chan struct{})
@@ -319,7 +322,7 @@ func TestMovesByTwoServices(t *testing.T) {
 		n.second, n.patience = true, 2
 		return newCloudWith(t, 2, n)
 	}
-	failEverywhere(t, withAll("any"), 9, 16, two, func(c *cloud, v variant, place int) (met bool) {
+	failEverywhere(t, withAll("any"), 9, 32, two, func(c *cloud, v variant, place int) (met bool) {
 		do, look := v.scenario()(c)
 		after := place%2 == 0
 		met = c.halts("", place, after, do, func(h *halt, from string) {

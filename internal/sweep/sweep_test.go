@@ -21,6 +21,7 @@ func set(t *testing.T, name, value string) {
 // Successive seeds have all cases, each of them once.
 func TestSample(t *testing.T) {
 	set(t, "sweep.all", "false")
+	set(t, "sweep.times", "1")
 	cases := []string{"a", "b", "c", "d", "e", "f", "g"}
 	for _, n := range []int{1, 3, 7} {
 		var got []string
@@ -42,6 +43,7 @@ func TestSample(t *testing.T) {
 // A sample has a case wherever there is one.
 func TestSampleOfFew(t *testing.T) {
 	set(t, "sweep.all", "false")
+	set(t, "sweep.times", "1")
 	for seed := range 9 {
 		set(t, "sweep.seed", strconv.Itoa(seed))
 		if got := sweep.Sample(t, []string{"a", "b"}, 9); len(got) != 1 {
@@ -49,6 +51,18 @@ func TestSampleOfFew(t *testing.T) {
 		}
 		if got := sweep.Sample(t, []string(nil), 9); len(got) != 0 {
 			t.Errorf("seed %d has %q of no cases", seed, got)
+		}
+	}
+}
+
+// A night has more cases of each sweep, all of them where they are few.
+func TestTimes(t *testing.T) {
+	set(t, "sweep.all", "false")
+	set(t, "sweep.times", "4")
+	cases := make([]int, 48)
+	for n, want := range map[int]int{1: 48, 3: 48, 4: 48, 8: 24, 16: 12, 48: 4} {
+		if got := len(sweep.Sample(t, cases, n)); got != want {
+			t.Errorf("one of %d cases, 4 times: %d of %d, want %d", n, got, len(cases), want)
 		}
 	}
 }
