@@ -19,6 +19,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/berthcloud/berth/internal/logtest"
+	"github.com/berthcloud/berth/internal/racetest"
 )
 
 const (
@@ -387,6 +388,7 @@ func TestAlertsAreDocumented(t *testing.T) {
 // TestPromtool has Prometheus's own tool read every expression and run the
 // tests of the alerts.
 func TestPromtool(t *testing.T) {
+	racetest.Skip(t)
 	tool, err := exec.LookPath("promtool")
 	if err != nil {
 		t.Skip("promtool is not installed (Debian: prometheus)")

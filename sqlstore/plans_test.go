@@ -11,6 +11,7 @@ import (
 
 	"github.com/berthcloud/berth/compute"
 	"github.com/berthcloud/berth/compute/computetest"
+	"github.com/berthcloud/berth/internal/racetest"
 	"github.com/berthcloud/berth/network"
 	"github.com/berthcloud/berth/network/networktest"
 	"github.com/berthcloud/berth/placement"
@@ -55,6 +56,7 @@ func opened[S interface{ Close() error }](
 // No statement has SQLite build what it needs out of a whole table every time: an
 // answer would take as long as the cloud is big.
 func TestPlans(t *testing.T) {
+	racetest.Skip(t)
 	dir := t.TempDir()
 	for _, c := range []struct {
 		name string

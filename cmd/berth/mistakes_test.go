@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/berthcloud/berth/cmd/berth/internal/cli"
+	"github.com/berthcloud/berth/internal/racetest"
 )
 
 // A mistake is a command line that fails, and the code that it should fail with.
@@ -294,6 +295,7 @@ func mistakenFiles(t *testing.T) *strings.Replacer {
 // Whatever the mistake, the exit code is the documented one, the last line has the reason after the
 // program's name, no line is repeated, and no secret is printed.
 func TestMistakes(t *testing.T) {
+	racetest.Skip(t)
 	files, logTime := mistakenFiles(t), regexp.MustCompile(`(?m)^\d{4}-\d\d-\d\d \S+ `)
 	made := map[string]bool{}
 	for _, m := range allMistakes() {

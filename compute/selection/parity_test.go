@@ -11,6 +11,7 @@ import (
 	"github.com/berthcloud/berth/allocations"
 	"github.com/berthcloud/berth/compute/selection"
 	"github.com/berthcloud/berth/internal/novatest"
+	"github.com/berthcloud/berth/internal/racetest"
 	"github.com/berthcloud/berth/placement"
 )
 
@@ -43,6 +44,7 @@ type selectionGroup struct {
 
 // TestNova compares in which order hosts are tried with Nova's filters and weighers.
 func TestNova(t *testing.T) {
+	racetest.Skip(t)
 	r := rand.New(rand.NewPCG(3, 1))
 	choices := make([]choice, 3000)
 	for i := range choices {

@@ -17,6 +17,7 @@ import (
 	"github.com/berthcloud/berth/compute/request"
 	"github.com/berthcloud/berth/compute/servers"
 	answers "github.com/berthcloud/berth/internal/golden"
+	"github.com/berthcloud/berth/internal/sweep"
 	"github.com/berthcloud/berth/placement"
 	"github.com/berthcloud/berth/placement/providertree"
 	"github.com/berthcloud/berth/placement/providertree/providertreetest"
@@ -54,7 +55,7 @@ import (
 // The answer has what is shown, and what hosts and servers come to. What a server has is shown by
 // provider, and after it what of the host was chosen for it.
 func TestNovaScenarios(t *testing.T) {
-	for _, file := range answers.Files(t, "testdata/nova/*.txt") {
+	for _, file := range sweep.Raced(t, answers.Files(t, "testdata/nova/*.txt"), 3) {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
 			answers.Answer(t, file, func(t *testing.T, question []string) []string {
 				t.Helper()

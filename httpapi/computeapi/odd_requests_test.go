@@ -93,6 +93,7 @@ func allSaid(t *testing.T) (all []said) {
 // Whatever is wrong with a request, it is the caller's mistake and said to be: each
 // value in a body or a query of the dialogues is replaced by odd ones.
 func TestOddRequestsAreTheCallers(t *testing.T) {
+	racetest.Skip(t)
 	s := newSide(t)
 	s.options = computetest.Options{Network: somePorts(), Images: images{}}
 	s.Reset(t)

@@ -17,6 +17,7 @@ import (
 	"github.com/berthcloud/berth/identity/policy"
 	"github.com/berthcloud/berth/internal/growthtest"
 	"github.com/berthcloud/berth/internal/logtest"
+	"github.com/berthcloud/berth/internal/racetest"
 	"github.com/berthcloud/berth/network"
 	"github.com/berthcloud/berth/network/ports"
 	"github.com/berthcloud/berth/network/service"
@@ -266,6 +267,7 @@ func (res walked[T, S]) answers(query string, objects []T) {
 // The work for a list in a body or in a query string grows with its length, whichever
 // attribute it is of.
 func TestListsTakeLinearTime(t *testing.T) {
+	racetest.Skip(t)
 	for _, w := range newWalked(t).walkers() {
 		t.Run(w.at(), func(t *testing.T) {
 			w.walkBodies(t)

@@ -17,6 +17,7 @@ import (
 	"github.com/berthcloud/berth/httpapi/placementapi"
 	"github.com/berthcloud/berth/httpapi/placementapi/placementapitest"
 	"github.com/berthcloud/berth/internal/growthtest"
+	"github.com/berthcloud/berth/internal/racetest"
 	"github.com/berthcloud/berth/microversion"
 	"github.com/berthcloud/berth/placement"
 	"github.com/berthcloud/berth/placement/service"
@@ -264,6 +265,7 @@ func (s *sizer) text(c *jsonSchema, path string, i int) string {
 // schemas say it, and asserts that the time grows near linearly, for names that exist and for
 // names that do not. A list that is new in a schema is in it, or fails the test.
 func TestLongLists(t *testing.T) {
+	racetest.Skip(t)
 	api := bigAPI(t)
 	do := func(method, path, query, body string) *httptest.ResponseRecorder {
 		r := httptest.NewRequest(method, path, strings.NewReader(body))

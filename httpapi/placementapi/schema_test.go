@@ -11,6 +11,7 @@ import (
 
 	"github.com/berthcloud/berth/httpapi/pyjson"
 	"github.com/berthcloud/berth/httpapi/pyschema"
+	"github.com/berthcloud/berth/internal/racetest"
 )
 
 var schemaGolden = flag.String("schema-golden", "testdata/schema_golden.json",
@@ -146,6 +147,7 @@ func TestErrorTextIsBounded(t *testing.T) {
 }
 
 func FuzzValidate(f *testing.F) {
+	racetest.Skip(f)
 	for _, c := range readGoldenSchemas(f).Cases {
 		f.Add([]byte(c.Body))
 	}

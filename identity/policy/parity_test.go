@@ -13,6 +13,7 @@ import (
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/identity"
 	"github.com/berthcloud/berth/identity/policy"
+	"github.com/berthcloud/berth/internal/racetest"
 	"github.com/berthcloud/berth/internal/upstreamtest"
 )
 
@@ -183,6 +184,7 @@ func upstream(t *testing.T, cases []parityCase) (answers []string) {
 }
 
 func TestDecisionsAreUpstreams(t *testing.T) {
+	racetest.Skip(t)
 	r := rand.New(rand.NewPCG(paritySeed, 0))
 	cases := make([]parityCase, 1500)
 	for i := range cases {

@@ -21,6 +21,7 @@ import (
 	"github.com/berthcloud/berth/httpapi/placementapi/placementapitest"
 	"github.com/berthcloud/berth/internal/clouds"
 	"github.com/berthcloud/berth/internal/dbtest"
+	"github.com/berthcloud/berth/internal/racetest"
 	"github.com/berthcloud/berth/placement"
 	"github.com/berthcloud/berth/placement/service"
 	"github.com/berthcloud/berth/sqlstore"
@@ -124,6 +125,7 @@ func TestSaveTo(t *testing.T) {
 // TestPosted sends the same queries to a service that was filled by its API and to one on a saved
 // file.
 func TestPosted(t *testing.T) {
+	racetest.Skip(t)
 	for _, k := range kinds {
 		t.Run(k.name, func(t *testing.T) {
 			w := k.make(20, 1)
@@ -151,6 +153,7 @@ func TestPosted(t *testing.T) {
 // TestQueries checks the number of candidates for each cloud's query, and the sizes of answers,
 // which benchmarks rely on.
 func TestQueries(t *testing.T) {
+	racetest.Skip(t)
 	const hosts = 200
 	for _, c := range []struct {
 		name       string

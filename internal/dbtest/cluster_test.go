@@ -6,10 +6,12 @@ import (
 	"time"
 
 	"github.com/berthcloud/berth/internal/dbtest"
+	"github.com/berthcloud/berth/internal/sweep"
 )
 
 // TestGalera takes one cluster through everything that can happen to it.
 func TestGalera(t *testing.T) {
+	sweep.Nightly(t)
 	t.Parallel()
 	begin := time.Now()
 	c := dbtest.NewGalera(t, 3, dbtest.Fast())

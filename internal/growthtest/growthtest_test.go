@@ -3,11 +3,14 @@ package growthtest
 import (
 	"slices"
 	"testing"
+
+	"github.com/berthcloud/berth/internal/racetest"
 )
 
 // TestNearLinear distinguishes a search through a list for each of its items from one through a
 // map.
 func TestNearLinear(t *testing.T) {
+	racetest.Skip(t)
 	var found int
 	linear := func(n int) {
 		seen := make(map[int]bool)

@@ -5,10 +5,12 @@ import (
 	"testing"
 
 	"github.com/berthcloud/berth/internal/keystonetest"
+	"github.com/berthcloud/berth/internal/sweep"
 )
 
 // TestKeystone starts one, and logs in as every persona.
 func TestKeystone(t *testing.T) {
+	sweep.Nightly(t)
 	k := keystonetest.Start(t, keystonetest.Options{})
 	check := k.Token(keystonetest.Find(keystonetest.Placement))
 	for _, p := range keystonetest.Personas() {

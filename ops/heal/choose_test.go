@@ -12,6 +12,7 @@ import (
 
 	"github.com/berthcloud/berth/compute/request"
 	"github.com/berthcloud/berth/guarantee"
+	"github.com/berthcloud/berth/internal/racetest"
 	"github.com/berthcloud/berth/ops/audit"
 	"github.com/berthcloud/berth/ops/audit/audittest"
 	"github.com/berthcloud/berth/ops/cloud"
@@ -581,6 +582,7 @@ func TestPCIDevices(t *testing.T) {
 // The cells of a server without an allocation get a NUMA node each, as the scheduler has it, with
 // the memory of that node: also of so many nodes that no candidate of the first thousands has.
 func TestCellsGetNodes(t *testing.T) {
+	racetest.Skip(t)
 	type given = map[string]string
 	for name, tc := range map[string]struct {
 		nodes, cells int

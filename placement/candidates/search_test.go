@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/berthcloud/berth/fault"
+	"github.com/berthcloud/berth/internal/racetest"
 	"github.com/berthcloud/berth/placement"
 	"github.com/berthcloud/berth/placement/candidates"
 	"github.com/berthcloud/berth/placement/placementtest"
@@ -311,6 +312,7 @@ func TestShuffleHoldsAllCandidates(t *testing.T) {
 // several stretches; none may be lost or come twice, and a limit beyond what can
 // be held still holds.
 func TestLongShuffleHoldsAllCandidates(t *testing.T) {
+	racetest.Skip(t)
 	w, q := wide(9).Snapshot(), pieces(9, "PGPU", 1)
 	q.Sample = &placement.Sample{Seed: 3}
 	for limit, want := range map[int]int{0: 362880, 200_000: 200_000} {
