@@ -75,8 +75,8 @@ func (s *Service) claim(ctx context.Context, attempt func(try int) error) error 
 	return err
 }
 
-// claimEvent is the event of a claim that ended with err. A generation that the client named and that
-// was not the current one is a conflict as well, not a refusal.
+// claimEvent is the event of a claim that ended with err. A generation that the client named and
+// that was not the current one is a conflict as well, not a refusal.
 func claimEvent(err error) ClaimEvent {
 	switch kind, code := fault.Of(err); {
 	case err == nil:
