@@ -27,7 +27,7 @@ import (
 	"github.com/berthcloud/berth/sqlstore"
 )
 
-var shapedHosts = flag.Int("shaped-hosts", 8, "hosts of TestShapesUnderLoad, with 20 servers each")
+var shapedHosts = flag.Int("shaped-hosts", 16, "hosts of TestShapesUnderLoad, with 20 servers each")
 
 // TestShapesUnderLoad has hosts report NUMA nodes and stop to, while servers are placed on them and
 // deleted, on a SQLite file and on MariaDB. The first starts of a host are killed after a random

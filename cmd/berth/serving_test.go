@@ -515,7 +515,7 @@ func TestEarlyReload(t *testing.T) {
 	r := launch(t, []string{"NOTIFY_SOCKET=" + m.path}, nil, "placement", "serve", "--config", conf)
 	m.next() // it listens and opens the database
 	r.signal(syscall.SIGHUP)
-	go func() { // it waits a second for each message that is not read
+	go func() { // the service waits a second for each message that is not read
 		for {
 			if _, err := m.read(hangTime); err != nil {
 				return
