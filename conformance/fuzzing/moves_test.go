@@ -26,10 +26,14 @@ const (
 	createPath  = "POST /v2.1/servers"
 	listPath    = "GET /v2.1/servers/detail"
 	servicePath = "PUT /v2.1/os-services/{id}"
+	bindPath    = "POST /v2.0/ports/{port_id}/bindings"
 	beatPath    = "POST /berth/v1/heartbeats"
 	upHosts     = "$one:devstack0|devstack1"
 	resting     = "ACTIVE SHUTOFF"
 )
+
+// objectsOf are the kinds of objects in the paths of moves, where those need less than any.
+var objectsOf = map[string]string{servicePath: "hosts", bindPath: "compute_ports"}
 
 // silentHost reports and never does anything, so that moves to it wait and can be aborted.
 const silentHost = "silent0"
@@ -44,6 +48,11 @@ var moves = []move{
 	{"list services", "GET /v2.1/os-services", "", 93, ""},
 	{"list ports", "GET /v2.1/servers/{server}/os-interface", resting, 93, ""},
 	{"port", "POST /v2.0/ports", "", 93, `{"port":{"network_id":"$id:networks"}}`},
+	{
+		"port of a server", "POST /v2.0/ports", "", 93,
+		`{"port":{"network_id":"$id:networks","device_owner":"compute:nova","device_id":"$uuid"}}`,
+	},
+	{"bind", bindPath, "", 93, `{"binding":{"host":"` + upHosts + `"}}`},
 	{
 		"create", createPath, "", 93,
 		`{"server":{"name":"$name","flavorRef":"$id:flavors","imageRef":"$id:images","networks":"none"}}`,
@@ -131,8 +140,8 @@ func (m *maker) move(table []*route, c *cloud) *request {
 	q := &request{route: rt, move: a.name, method: rt.method, host: c.address(rt.api), how: silent}
 	segments := strings.Split(rt.path, "/")
 	q.named = m.names(segments)
-	if a.route == servicePath {
-		q.named[0].id = m.id("hosts")
+	if kind, cur := objectsOf[a.route]; cur {
+		q.named[0].id = m.id(kind)
 	}
 	if a.states != "" {
 		below := "" // the server

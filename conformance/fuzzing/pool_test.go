@@ -157,13 +157,27 @@ func (p *pool) object(o map[string]any, kind, parent string) {
 		p.add("hosts", id)
 	}
 	if id := textOf(o["id"]); kind == "ports" && id != "" {
-		p.ids["free_ports"] = slices.DeleteFunc(p.ids["free_ports"], func(other string) bool { return other == id })
-		if o["device_id"] == "" && o["device_owner"] == "" {
-			p.add("free_ports", id)
+		owner := textOf(o["device_owner"])
+		for list, fits := range map[string]bool{
+			"free_ports": o["device_id"] == "" && owner == "", "compute_ports": strings.HasPrefix(owner, "compute:"),
+		} {
+			p.ids[list] = slices.DeleteFunc(p.ids[list], func(other string) bool { return other == id })
+			if fits {
+				p.add(list, id)
+			}
 		}
 	}
 	if host := textOf(o["host"]); kind == "bindings" && host != "" && parent != "" {
 		p.parents[host] = parent // of which port it was last
+	}
+	for _, key := range []string{"inventories", "extra_specs"} {
+		names, cur := o[key].(map[string]any)
+		if _, nested := o["vcpus"]; !cur || nested || parent == "" { // nested in a server, the parent is that
+			continue
+		}
+		for name := range names {
+			p.parents[name] = parent // which had it last
+		}
 	}
 	if networks, cur := o["addresses"].(map[string]any); cur {
 		for name := range networks {

@@ -132,7 +132,8 @@ var kindsOf = map[string]string{
 
 // wordsOf are the words for objects without an id.
 var wordsOf = map[string]string{
-	"bindings": "$host", "hosts": "$host", "tags": "$tag", "traits": "$trait", "resource_classes": "$class",
+	"bindings": "$host", "explain": "$host", "hosts": "$host",
+	"tags": "$tag", "traits": "$trait", "resource_classes": "$class",
 	"inventories": "$class",
 	"allocations": "$consumer", "os-extra_specs": "$spec", "metadata": "$metakey", "os-quota-sets": "$project",
 	"os-quota-class-sets":    "$one:default|other",
