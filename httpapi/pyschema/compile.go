@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/berthcloud/berth/httpapi/pyjson"
 )
@@ -213,6 +214,10 @@ type expression struct {
 	known func(string) bool // decides instead, of an expression that Go has not
 }
 
+// expressions are those that were compiled, by their texts: schemas have the same ones hundreds of
+// times.
+var expressions sync.Map // of *regexp.Regexp
+
 // compilePattern translates a Python regular expression. The two languages agree
 // on what the schemas use but for the dollar, which in Python also matches
 // before a line end at the end of the text. Backslashes are refused but before a
@@ -224,7 +229,13 @@ func compilePattern(p string, d *dialect) (expression, error) {
 	if strings.Contains(strings.ReplaceAll(p, `\.`, ""), `\`) {
 		return expression{}, fmt.Errorf("pattern %s has a backslash", p)
 	}
+	if re, ok := expressions.Load(p); ok {
+		return expression{expr: re.(*regexp.Regexp)}, nil
+	}
 	re, err := regexp.Compile(strings.ReplaceAll(p, "$", `\n?\z`))
+	if err == nil {
+		expressions.Store(p, re)
+	}
 	return expression{expr: re}, err
 }
 

@@ -2,7 +2,6 @@ package serversapi
 
 import (
 	"net/http"
-	"slices"
 	"strings"
 
 	"github.com/berthcloud/berth/compute"
@@ -44,21 +43,12 @@ func newRebuildSchema(minor int) *pyschema.Schema {
 	return wire.BodySchema("rebuild", wire.ObjectPart(strings.Join(parts, ", "), `"imageRef"`))
 }
 
-// rebuildVersions are the minor versions that changed the body of a rebuild, newest first.
-var rebuildVersions = []int{94, 90, 63, 57, 54, 19, 1}
-
-var rebuildSchemas = func() map[int]*pyschema.Schema {
-	all := map[int]*pyschema.Schema{}
-	for _, minor := range rebuildVersions {
-		all[minor] = newRebuildSchema(minor)
-	}
-	return all
-}()
+// rebuildSchema is for the body of a rebuild, which these versions changed.
+var rebuildSchema = wire.ByVersion(newRebuildSchema, 94, 90, 63, 57, 54, 19, 1)
 
 // rebuildServer builds a server again, from an image.
 func rebuildServer(q *wire.Request) error {
-	since := slices.IndexFunc(rebuildVersions, func(since int) bool { return q.Minor >= since })
-	v, err := q.CheckMember(rebuildSchemas[rebuildVersions[max(since, 0)]], "rebuild")
+	v, err := q.CheckMember(rebuildSchema(q.Minor), "rebuild")
 	if err != nil {
 		return err
 	}

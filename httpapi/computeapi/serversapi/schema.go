@@ -1,7 +1,6 @@
 package serversapi
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/berthcloud/berth/httpapi/computeapi/wire"
@@ -133,20 +132,5 @@ func newServerSchema(minor int) *pyschema.Schema {
 		"required": ["server"], "additionalProperties": false}`)
 }
 
-// serverVersions are the minor versions that changed the body of POST /servers, newest
-// first.
-var serverVersions = []int{94, 90, 74, 67, 63, 57, 52, 42, 37, 33, 32, 19, 1}
-
-var serverSchemas = func() map[int]*pyschema.Schema {
-	all := map[int]*pyschema.Schema{}
-	for _, minor := range serverVersions {
-		all[minor] = newServerSchema(minor)
-	}
-	return all
-}()
-
-// serverCreateSchema is for the body of POST /servers.
-func serverCreateSchema(minor int) *pyschema.Schema {
-	i := slices.IndexFunc(serverVersions, func(since int) bool { return minor >= since })
-	return serverSchemas[serverVersions[max(i, 0)]]
-}
+// serverCreateSchema is for the body of POST /servers, which these versions changed.
+var serverCreateSchema = wire.ByVersion(newServerSchema, 94, 90, 74, 67, 63, 57, 52, 42, 37, 33, 32, 19, 1)

@@ -3,7 +3,9 @@ package wire
 import (
 	"encoding/base64"
 	"net/netip"
+	"slices"
 	"strings"
+	"sync"
 
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/httpapi/pyjson"
@@ -42,6 +44,19 @@ var Draft4 = pyschema.Draft4{
 func BodySchema(name, inner string) *pyschema.Schema {
 	return Draft4.MustCompile(`{"type": "object", "properties": {"` + name + `": ` + inner + `},
 		"required": ["` + name + `"], "additionalProperties": false}`)
+}
+
+// ByVersion returns what gives the schema of a minor version. Versions are those that changed it,
+// newest first, the last one being the first of the API. Each is compiled when it is used first,
+// since none of the commands needs them; a mistake in one is a panic then.
+func ByVersion(compile func(minor int) *pyschema.Schema, versions ...int) func(minor int) *pyschema.Schema {
+	schemas := make([]func() *pyschema.Schema, len(versions))
+	for i, since := range versions {
+		schemas[i] = sync.OnceValue(func() *pyschema.Schema { return compile(since) })
+	}
+	return func(minor int) *pyschema.Schema {
+		return schemas[slices.IndexFunc(versions, func(since int) bool { return minor >= since })]()
+	}
 }
 
 // ObjectPart is an object with some properties and no others.
