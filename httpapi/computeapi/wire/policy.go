@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/identity"
@@ -67,20 +68,25 @@ func (q *Request) possible(rules []string) error {
 
 // bodyRules are the rules of a route with a body: those whose first operation it is. Others guard
 // only what is in its answer.
-func bodyRules(method, path string) (rules []string) {
+func bodyRules(method, path string) []string {
 	if method != http.MethodPost && method != http.MethodPut {
 		return nil
 	}
-	route := method + " " + nameless.ReplaceAllString(path, "{}")
+	return rulesByOperation()[method+" "+nameless.ReplaceAllString(path, "{}")]
+}
+
+// rulesByOperation are the names of the rules by their first operation, whose parameters are all
+// "{}".
+var rulesByOperation = sync.OnceValue(func() map[string][]string {
+	all := map[string][]string{}
 	for _, r := range policyRules {
 		first, _, _ := strings.Cut(r.operations, ", ")
 		operation, _, _ := strings.Cut(first, " (") // in parentheses: the action
-		if strings.TrimSuffix(nameless.ReplaceAllString(operation, "{}"), "/") == route {
-			rules = append(rules, r.name)
-		}
+		operation = strings.TrimSuffix(nameless.ReplaceAllString(operation, "{}"), "/")
+		all[operation] = append(all[operation], r.name)
 	}
-	return rules
-}
+	return all
+})
 
 var nameless = regexp.MustCompile(`\{[^}]*\}`)
 
