@@ -32,7 +32,8 @@ const (
 	resting     = "ACTIVE SHUTOFF"
 )
 
-// objectsOf are the kinds of objects in the paths of moves, where those need less than any.
+// objectsOf are the kinds of the objects that moves need in their paths, where not every object
+// that the path may name will do.
 var objectsOf = map[string]string{servicePath: "hosts", bindPath: "compute_ports"}
 
 // silentHost reports and never does anything, so that moves to it wait and can be aborted.

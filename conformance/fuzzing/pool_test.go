@@ -172,7 +172,7 @@ func (p *pool) object(o map[string]any, kind, parent string) {
 	}
 	for _, key := range []string{"inventories", "extra_specs"} {
 		names, cur := o[key].(map[string]any)
-		if _, nested := o["vcpus"]; !cur || nested || parent == "" { // nested in a server, the parent is that
+		if _, nested := o["vcpus"]; !cur || nested || parent == "" { // nested in a server, whose id the parent is
 			continue
 		}
 		for name := range names {

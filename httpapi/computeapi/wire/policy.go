@@ -75,8 +75,8 @@ func bodyRules(method, path string) []string {
 	return rulesByOperation()[method+" "+nameless.ReplaceAllString(path, "{}")]
 }
 
-// rulesByOperation are the names of the rules by their first operation, whose parameters are all
-// "{}".
+// rulesByOperation are the names of the rules by their first operation, in which "{}" stands for
+// each parameter. Routes share them; they are not changed.
 var rulesByOperation = sync.OnceValue(func() map[string][]string {
 	all := map[string][]string{}
 	for _, r := range policyRules {

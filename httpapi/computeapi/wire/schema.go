@@ -46,9 +46,10 @@ func BodySchema(name, inner string) *pyschema.Schema {
 		"required": ["` + name + `"], "additionalProperties": false}`)
 }
 
-// ByVersion returns what gives the schema of a minor version. Versions are those that changed it,
-// newest first, the last one being the first of the API. Each is compiled when it is used first,
-// since none of the commands needs them; a mistake in one is a panic then.
+// ByVersion returns a function that gives the schema of a minor version, and may be called
+// concurrently. Versions are those that changed the schema, newest first, the last one being the
+// first of the API. Each schema is compiled when it is used first, since none of the commands needs
+// it; a mistake in it is a panic then.
 func ByVersion(compile func(minor int) *pyschema.Schema, versions ...int) func(minor int) *pyschema.Schema {
 	schemas := make([]func() *pyschema.Schema, len(versions))
 	for i, since := range versions {
