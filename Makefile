@@ -107,7 +107,7 @@ bench: ## measure Berth next to a canned server and upstream's; a quarter of an 
 	$(GO) run ./bench $(BENCHFLAGS)
 
 .PHONY: bench-short
-bench-short: ## what CI measures: ratios in small clouds, against those of the last release
+bench-short: ## measure ratios in small clouds and hold them against those recorded; CI has some of its rows
 	$(GO) run ./bench -short $(BENCHFLAGS)
 
 .PHONY: bench-record

@@ -10,15 +10,13 @@ import (
 	"time"
 )
 
-// A baseline is what several runs of the short form measured at a release.
+// A baseline is what several runs of the short form measured, at a release or later.
 type baseline struct {
-	Date    time.Time  `json:"date"`
-	Machine machine    `json:"machine"`
-	Load    float64    `json:"load"` // average of the minute before
 	Figures []recorded `json:"figures"`
 }
 
-// A recorded figure of a row has the least, the median and the greatest value of n runs.
+// A recorded figure of a row has the least, the median and the greatest value of n runs. Rows may
+// be recorded at different times.
 type recorded struct {
 	Row    string  `json:"row"`
 	Figure string  `json:"figure"`
@@ -27,6 +25,14 @@ type recorded struct {
 	Median float64 `json:"median"`
 	Max    float64 `json:"max"`
 	N      int     `json:"n"`
+	conditions
+}
+
+// conditions are when and where a row was recorded.
+type conditions struct {
+	Date    time.Time `json:"date"`
+	Machine machine   `json:"machine"`
+	Load    float64   `json:"load"` // average of the minute before
 }
 
 // shortBaseline is where -record writes the baseline, below the root of the product's module.
@@ -35,8 +41,8 @@ const shortBaseline = "bench/baselines/short.json"
 //go:embed baselines/short.json
 var shortRecord []byte
 
-// lastRelease returns the baseline that the program was built with.
-func lastRelease() (*baseline, error) {
+// builtInBaseline returns the baseline that the program was built with.
+func builtInBaseline() (*baseline, error) {
 	b := &baseline{}
 	if err := json.Unmarshal(shortRecord, b); err != nil {
 		return nil, fmt.Errorf("%s: %w", shortBaseline, err)
@@ -106,7 +112,7 @@ func (b *baseline) shortBars(r row) []bar {
 }
 
 // put adds what runs of a row measured, in place of what the baseline has of the row.
-func (b *baseline) put(row string, runs []figures) {
+func (b *baseline) put(row string, runs []figures, under conditions) {
 	b.Figures = slices.DeleteFunc(b.Figures, func(r recorded) bool { return r.Row == row })
 	for _, f := range runs[0] {
 		if !compared(f.Name) {
@@ -121,16 +127,13 @@ func (b *baseline) put(row string, runs []figures) {
 		b.Figures = append(b.Figures, recorded{
 			Row: row, Figure: f.Name, Unit: f.Unit, N: len(values),
 			Min: slices.Min(values), Median: median(values), Max: slices.Max(values),
+			conditions: under,
 		})
 	}
 }
 
 // write writes the baseline with a line for each figure, so that two of them can be compared.
 func (b *baseline) write(file string) error {
-	head, err := json.Marshal(baseline{Date: b.Date, Machine: b.Machine, Load: b.Load})
-	if err != nil {
-		return err
-	}
 	var lines []string
 	for _, r := range b.Figures {
 		line, err := json.Marshal(r)
@@ -139,6 +142,6 @@ func (b *baseline) write(file string) error {
 		}
 		lines = append(lines, "  "+string(line))
 	}
-	text := strings.TrimSuffix(string(head), "null}") + "[\n" + strings.Join(lines, ",\n") + "\n]}\n"
+	text := `{"figures":[` + "\n" + strings.Join(lines, ",\n") + "\n]}\n"
 	return os.WriteFile(file, []byte(text), 0o644)
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -20,9 +21,12 @@ func (f fixed) measure(*lab) (figures, error) { return figures(f), nil }
 // TestGate holds doctored results against a record.
 func TestGate(t *testing.T) {
 	b := &baseline{}
-	b.put("mixed", []figures{{{"cpu / limits", 1.9, ratio}}, {{"cpu / limits", 2, ratio}}, {{"cpu / limits", 2.2, ratio}}})
+	b.put("mixed",
+		[]figures{{{"cpu / limits", 1.9, ratio}}, {{"cpu / limits", 2, ratio}}, {{"cpu / limits", 2.2, ratio}}},
+		conditions{})
 	b.put("claims",
-		[]figures{{{"writes / minimal", 0.9, ratio}}, {{"writes / minimal", 1, ratio}}, {{"writes / minimal", 1.1, ratio}}})
+		[]figures{{{"writes / minimal", 0.9, ratio}}, {{"writes / minimal", 1, ratio}}, {{"writes / minimal", 1.1, ratio}}},
+		conditions{})
 	for _, c := range []struct {
 		name, row string
 		figure    figure
@@ -88,9 +92,11 @@ func TestBaselineFile(t *testing.T) {
 		{{"cpu / canned", 1.25, ratio}, {"rate", 1000, perSecond}},
 		{{"cpu / canned", 2, ratio}, {"rate", 950, perSecond}},
 	}
-	b.put("one", runs)
-	b.put("two", runs)
-	b.put("one", runs[:2])
+	before := conditions{sampleReport.Date, sampleReport.Machine, sampleReport.Load}
+	after := conditions{before.Date.Add(time.Hour), before.Machine, 0}
+	b.put("one", runs, before)
+	b.put("two", runs, before)
+	b.put("one", runs[:2], after)
 	if err := b.write(file); err != nil {
 		t.Fatal(err)
 	}
@@ -103,10 +109,10 @@ func TestBaselineFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []recorded{
-		{Row: "two", Figure: "cpu / canned", Unit: ratio, Min: 1.25, Median: 1.5, Max: 2, N: 3},
-		{Row: "one", Figure: "cpu / canned", Unit: ratio, Min: 1.25, Median: 1.375, Max: 1.5, N: 2},
+		{Row: "two", Figure: "cpu / canned", Unit: ratio, Min: 1.25, Median: 1.5, Max: 2, N: 3, conditions: before},
+		{Row: "one", Figure: "cpu / canned", Unit: ratio, Min: 1.25, Median: 1.375, Max: 1.5, N: 2, conditions: after},
 	}
-	if diff := cmp.Diff(want, again.Figures); diff != "" {
+	if diff := cmp.Diff(want, again.Figures, cmp.AllowUnexported(recorded{})); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 	if strings.Count(string(text), "\n") != 4 {
@@ -114,26 +120,26 @@ func TestBaselineFile(t *testing.T) {
 	}
 }
 
-// TestLastRelease requires a record of every ratio that the short form measures, from several runs.
-func TestLastRelease(t *testing.T) {
-	last, err := lastRelease()
+// TestBaselineIsComplete requires a record of every ratio that the short form measures, of several
+// runs.
+func TestBaselineIsComplete(t *testing.T) {
+	b, err := builtInBaseline()
 	if err != nil {
 		t.Fatal(err)
 	}
 	has := map[string]bool{}
-	for _, r := range last.Figures {
+	for _, r := range b.Figures {
 		has[r.Row] = true
 		if r.N < 3 || r.Min <= 0 || r.Min > r.Median || r.Median > r.Max {
 			t.Errorf("%+v", r)
+		}
+		if r.Date.IsZero() || r.Machine.Revision == "" {
+			t.Errorf("%s: the conditions are not recorded", r.Row)
 		}
 	}
 	for _, r := range table(shortSmaller) {
 		if r.hasLimit() && !has[r.name] {
 			t.Errorf("%s has no record: go run ./bench -short -record -rows '^%s$'", r.name, r.name)
 		}
-	}
-	var whole map[string]any
-	if err := json.Unmarshal(shortRecord, &whole); err != nil || whole["machine"] == nil {
-		t.Errorf("the machine is not recorded: %v", err)
 	}
 }

@@ -57,7 +57,7 @@ func parse(args []string, errs io.Writer) (*options, error) {
 	o := &options{span: 400 * time.Millisecond, rows: regexp.MustCompile("")}
 	f := flag.NewFlagSet("bench", flag.ContinueOnError)
 	f.SetOutput(errs)
-	f.BoolVar(&o.short, "short", false, "small clouds, ratios compared with the baseline of the last release, no upstream")
+	f.BoolVar(&o.short, "short", false, "small clouds, ratios compared with the recorded baseline, no upstream")
 	f.Func("rows", "only rows whose name matches this `regexp`", func(text string) (err error) {
 		o.rows, err = regexp.Compile(text)
 		return err

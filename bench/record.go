@@ -10,11 +10,12 @@ import (
 // Rows that are not chosen keep what the baseline has of them. It reports whether every row was
 // measured.
 func (l *lab) recordRuns(out io.Writer) (ok bool, err error) {
-	b, err := lastRelease()
+	b, err := builtInBaseline()
 	if err != nil {
 		return false, err
 	}
-	b.Date, b.Machine, b.Load = newReport(l).Date, thisMachine(), loadAverage()
+	start := newReport(l)
+	under := conditions{start.Date, start.Machine, start.Load}
 	rows, err := l.chosen()
 	if err != nil {
 		return false, err
@@ -38,7 +39,7 @@ func (l *lab) recordRuns(out io.Writer) (ok bool, err error) {
 	}
 	for _, row := range rows {
 		if measured := runs[row.name]; len(measured) > 0 {
-			b.put(row.name, measured)
+			b.put(row.name, measured, under)
 		}
 	}
 	for _, r := range b.Figures {

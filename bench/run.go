@@ -106,13 +106,13 @@ func (l *lab) chosen() ([]row, error) {
 	if !l.short {
 		return chosen(table(1), l.rows), nil
 	}
-	last, err := lastRelease()
+	b, err := builtInBaseline()
 	if err != nil {
 		return nil, err
 	}
 	var rows []row
 	for _, r := range chosen(table(shortSmaller), l.rows) {
-		r.bars = last.shortBars(r)
+		r.bars = b.shortBars(r)
 		if len(r.bars) > 0 && (!l.record || r.hasLimit()) {
 			rows = append(rows, r)
 		}
